@@ -1,4 +1,4 @@
-"""Free kernels as the object files of a C library."""
+"""Compiles free kernels (kernels without Python) to the object files of a C library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Member", "Signatures", "compile_library", "memory_object", "signatur
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An object file of a library: its name, what it holds, and the names it gives others."""
+    """An object file of a library: its name, its content, and the names it exports."""
 
     name: str
     data: bytes
@@ -24,7 +24,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """The types of the inputs and outputs of a kernel; an open extent is a name."""
+    """The types of the inputs and outputs of a kernel; a dynamic extent is a name."""
 
     inputs: tuple[tuple[str, tuple[int | str, ...]], ...]
     outputs: tuple[tuple[str, tuple[int | str, ...]], ...]
@@ -35,8 +35,8 @@ def compile_library(
 ) -> list[Member]:
     """The object files: one for each kernel, their constants, the functions of the library.
 
-    Several targets are processors of one machine, the least first: each kernel has code for each
-    of them, and a run takes the best that the machine has.
+    Several targets are processors of one architecture, the least capable first: each kernel is
+    compiled for all of them, and a run uses the best one the machine supports.
     """
     from treadle.jit.codegen import library
 
@@ -72,7 +72,7 @@ def compile_library(
 
 
 def _suffix(target: Target, targets: Sequence[Target]) -> str:
-    """What tells the code for a processor from that for others."""
+    """The suffix of names of the code for a processor."""
     return f"_{target.processor.replace('-', '_')}" if len(targets) > 1 else ""
 
 
@@ -93,7 +93,7 @@ def _kernel_members(name: str, code: FreeCode, target: Target) -> list[Member]:
 
 
 def signatures(free: FreeKernel) -> Signatures:
-    """What a kernel takes and gives."""
+    """The input and output types of a kernel."""
     inputs = tuple((node.dtype.value, _shape(node.shape)) for node in free.kernel.inputs)
     outputs = tuple((node.dtype.value, _shape(node.shape)) for node in free.kernel.results)
     return Signatures(inputs, outputs)

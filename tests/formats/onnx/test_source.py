@@ -66,7 +66,7 @@ def test_onnxscript_function():
     [
         ("m.onnx", proto().SerializeToString()[:-9], "truncated"),
         ("m.onnx", b"", "holds no graph"),
-        ("m.onnx", b"hello, world", "no ONNX model"),
+        ("m.onnx", b"hello, world", "not an ONNX model"),
         ("m.onnxtxt", b"hello", r"line 1, column \d+: .*Expected character"),
         ("m.onnxtxt", TEXT.replace("(x, x)", "(x, ").encode(), "line 2"),
         ("m.onnxtxt", b"\xff\xfe\x00", "holds no text"),
@@ -89,7 +89,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_something_else():
-    with pytest.raises(LoadError, match="an int is no model"):
+    with pytest.raises(LoadError, match="an int is not a model"):
         treadle.load(3)
 
 

@@ -91,7 +91,7 @@ def test_layers_that_read_each_other_are_a_cycle(tmp_path: Path) -> None:
 
 
 def test_an_element_inside_text_of_its_own_is_a_fault() -> None:
-    with pytest.raises(IrError, match="no well-formed XML"):
+    with pytest.raises(IrError, match="not well-formed XML"):
         openvino.parse(b"<net version='11'></net><net/>")
 
 

@@ -73,7 +73,7 @@ def _file(tmp_path: Path, array: np.ndarray) -> Path:
         (
             'element_type="f32" shape="3" offset',
             'element_type="f33" shape="3" offset',
-            "no element",
+            "not a supported element",
         ),
         ('shape="3" offset', f'shape="{"9" * 18},{"9" * 18}" offset', "too large"),
     ],

@@ -20,7 +20,7 @@ HEAD = """kernel
 BROKEN = {
     "%y: float64[2,3] = neg %x": "neg of float32 gives no float64",
     "%y: float32[2,3] = add %x": "add of 1 operands where 2 are right",
-    "%y: float32[2,3] = nag %x": "no scalar function is called nag",
+    "%y: float32[2,3] = nag %x": "there is no scalar function nag",
     "%y: float32[2,3] = add %x, %k": "add of float32, int64",
     "%y: float32[3,2] = add %x, %x": "shape is [3,2] where [2,3] is right",
     "%y: float32[2,3] = where %x, %x, %x": "where of float32, float32, float32",
@@ -99,9 +99,9 @@ def test_a_node_stands_once_in_its_block_after_what_it_reads():
     elsewhere = Block("elsewhere")
     early = Node(Elementwise("neg"), DType.FLOAT32, (), (), elsewhere)
     late = Node(Elementwise("neg"), DType.FLOAT32, (), (early,), Block(""))
-    assert "which does not stand before it" in _main(late)
+    assert "which is not defined before it" in _main(late)
     assert "it is at home in elsewhere" in _main(early)
-    assert "it stands there twice" in _main(early, early)
+    assert "it occurs there twice" in _main(early, early)
 
 
 def test_values_of_a_block_are_not_known_outside():
@@ -115,4 +115,4 @@ def test_values_of_a_block_are_not_known_outside():
     inner = kernel.main.nodes[3].op.then_results[0]
     outer = Node(Elementwise("neg"), inner.dtype, inner.shape, (inner,), kernel.main)
     kernel.main.nodes.append(outer)
-    assert any("does not stand before it" in each for each in violations(kernel))
+    assert any("is not defined before it" in each for each in violations(kernel))

@@ -151,4 +151,6 @@ def test_lists_of_unlike_elements_that_come_and_go_cost_what_few_iterations_do_n
     items = [np.ones(k, np.float32) for k in (1, 3, 2)]
     session.run(None, {"n": np.array(3), **dict.fromkeys(names, items)})
     assert [region.engine for region in session.plan.main.regions] == [engine]
-    assert ("lists that come and go" in session.explain()) == (engine == "onnxruntime")
+    assert ("conversions of lists at the region's boundary" in session.explain()) == (
+        engine == "onnxruntime"
+    )

@@ -213,7 +213,7 @@ def test_a_condition_is_one_element():
         ("7,7", "# declined: ", "by Det"),
         (
             "T,T",
-            "# nothing is compiled yet, and open lengths give no code: ",
+            "# nothing is compiled yet, and dynamic lengths cannot be compiled: ",
             "by Det; run it once",
         ),
     ],

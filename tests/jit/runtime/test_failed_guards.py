@@ -90,7 +90,7 @@ def test_code_that_does_not_fit_twice_is_not_tried_again(engines: tuple[str, ...
         feeds = {"n": np.array(trips), "x": SIX, "y": ONE}
         np.testing.assert_array_equal(session.run(None, feeds)[0], SIX + trips)
     assert not natives(session)
-    assert "did not fit its code, twice in a row" in session.explain()
+    assert "failed twice in a row" in session.explain()
 
 
 def test_code_that_fits_between_is_kept() -> None:

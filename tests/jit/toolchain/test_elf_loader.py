@@ -186,13 +186,13 @@ def symbol(data: bytes, name: str) -> int:
 CODE = 4
 REFUSED = {
     "nothing": ("no header", lambda d: b""),
-    "text": ("no object file", lambda d: b"text" * 99),
-    "32 bits": ("no object file", lambda d: changed(d, 4, "<B", 1)),
-    "big-endian": ("no object file", lambda d: changed(d, 5, "<B", 2)),
-    "another system": ("no object file", lambda d: changed(d, 7, "<B", 9)),
-    "an executable": ("no object file", lambda d: changed(d, 16, "<H", 2)),
-    "another machine": ("no object file", lambda d: changed(d, 18, "<H", 183)),
-    "longer headers": ("no object file", lambda d: changed(d, 58, "<H", 65)),
+    "text": ("not an object file", lambda d: b"text" * 99),
+    "32 bits": ("not an object file", lambda d: changed(d, 4, "<B", 1)),
+    "big-endian": ("not an object file", lambda d: changed(d, 5, "<B", 2)),
+    "another system": ("not an object file", lambda d: changed(d, 7, "<B", 9)),
+    "an executable": ("not an object file", lambda d: changed(d, 16, "<H", 2)),
+    "another machine": ("not an object file", lambda d: changed(d, 18, "<H", 183)),
+    "longer headers": ("not an object file", lambda d: changed(d, 58, "<H", 65)),
     "no table": ("no sections", lambda d: changed(d, 60, "<H", 0)),
     "a table beyond": ("beyond the end", lambda d: changed(d, 40, "<Q", len(d) - 10)),
     "a table far beyond": ("beyond the end", lambda d: changed(d, 40, "<Q", 2**64 - 64)),
@@ -269,7 +269,7 @@ COUNTING = """g (int64 n, float x) => (float y) {
 
 def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
     def refused(memory, place):
-        raise Unrunnable("this system lets no memory be written and then executed")
+        raise Unrunnable("this system does not allow memory to be written and then executed")
 
     monkeypatch.setattr(elf_loader, "make_executable", refused)
     options = treadle.SessionOptions(cache_dir="")
@@ -277,12 +277,12 @@ def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
     for _ in range(2):  # with what stands beside the loop, then the loop alone
         (y,) = session.run(None, {"n": np.array(2), "x": np.array(3, np.float32)})
         assert y == 81
-    assert "lets no memory be written and then executed" in session.explain()
+    assert "does not allow memory to be written and then executed" in session.explain()
 
 
 def test_a_function_that_nobody_has_is_not_called(made, monkeypatch):
     monkeypatch.setattr(llvm, "_placed_by_llvm", BY_LLVM)
-    with pytest.raises(Unrunnable, match="no place for a function"):
+    with pytest.raises(Unrunnable, match="cannot load a function"):
         llvm.load_kernel(made, "another")
 
 

@@ -1,6 +1,6 @@
-"""The scalar functions of an Elementwise: how many operands each has, and of which types.
+"""The scalar functions of an Elementwise: operand counts and types.
 
-What they compute is in `codegen/scalar/functions.py`.
+Their implementations are in `codegen/scalar/functions.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from treadle.ir import DType
 
 Types = tuple[DType, ...]
 Rule = Callable[[Types], Types | None]
-"""The types that a result may have for operands of these; None where no operands are like them."""
+"""The possible result types for these operand types; None if the operand types are invalid."""
 
 
 def _one_type(operands: Types) -> Types | None:
@@ -66,13 +66,13 @@ FUNCTIONS: Mapping[str, tuple[int, Rule]] = {
     **_table(_order, 1, "order"),
     **_table(_whole_power, 2, "whole_pow"),
 }  # fmt: skip
-"""How many operands each function has, and the rule of its types."""
+"""The number of operands of each function, and the rule of its types."""
 
 
 def check_types(function: str, operands: Sequence[DType], result: DType) -> Iterator[str]:
-    """A sentence for each thing wrong with a function of such operands and such a result."""
+    """A sentence for each fault of a function with such operands and such a result."""
     if function not in FUNCTIONS:
-        yield f"no scalar function is called {function}"
+        yield f"there is no scalar function {function}"
         return
     count, rule = FUNCTIONS[function]
     if len(operands) != count:
@@ -83,4 +83,4 @@ def check_types(function: str, operands: Sequence[DType], result: DType) -> Iter
     if results is None:
         yield f"{function} of {words}"
     elif result not in results:
-        yield f"{function} of {words} gives no {result}"
+        yield f"{function} of {words} has no result {result}"

@@ -1,4 +1,4 @@
-"""The machine that code is written for, and what surrounds the code where it runs."""
+"""The machine that code is compiled for, and the environment it runs in."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One kind of machine, as far as the code of a kernel depends on it.
+    """The properties of a machine that a kernel's code depends on.
 
-    `triple`, `processor` and `features` are LLVM's words; `code_model` and `relocation` say where
-    it may expect code and data. `vector_bytes` is the width of a vector register, of which there
-    are `registers`. `has_fma`: a product and a sum are one instruction with one rounding;
-    `has_scale`: so is the product of a vector of floats with powers of two.
+    `triple`, `processor` and `features` are LLVM's names; `code_model` and `relocation` determine
+    where code and data may be. `vector_bytes` is the width of a vector register, of which there are
+    `registers`. `has_fma`: there is a fused multiply-add; `has_scale`: there is an instruction that
+    multiplies a vector of floats by powers of two.
     """
 
     triple: str
@@ -28,13 +28,13 @@ class Target:
 
     @property
     def largest_bytes(self) -> int:
-        """More bytes than any value can have in the memory of the machine."""
+        """More bytes than any value can have in the machine's memory."""
         return 2**47 if self.pointer_bytes == 8 else 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a kernel runs.
+    """The environment of a kernel.
 
     In Python: inside this process. It is called with the GIL, polls a Python object, calls
     operators without native code, finds constants by address and shares its work with treadle's

@@ -26,7 +26,7 @@ from treadle.messages import join_words
 
 
 def dims_of(node: Node) -> Iterator[SymbolicDim]:
-    """The symbolic dims that a node names: those of its shape, and those its operation reads."""
+    """The symbolic dims of a node: those of its shape, and those its operation reads."""
     numbers: list[Number | None] = list(node.shape)
     match node.op:
         case View(axes=axes) | Gather(axes=axes) | Scatter(axes=axes):
@@ -41,18 +41,18 @@ def dims_of(node: Node) -> Iterator[SymbolicDim]:
 
 
 def shape_operands(node: Node) -> Iterator[Node]:
-    """The scalars that hold the dims a node names: operands it does not list."""
+    """The scalars that hold a node's dims: implicit operands."""
     return (dim.source for dim in dims_of(node) if dim.source is not None)
 
 
 def is_inside(number: Number, body: Block) -> bool:
-    """Whether only the body of a loop knows the number."""
+    """Whether the number is known only in the body of a loop."""
     source = number.source if isinstance(number, SymbolicDim) else None
     return source is not None and source.home.depth >= body.depth
 
 
 def inner_blocks(node: Node) -> tuple[Block, ...]:
-    """The blocks a Loop or a Branch runs."""
+    """The blocks of a Loop or a Branch."""
     match node.op:
         case Loop(body=body):
             return (body,)
@@ -73,7 +73,7 @@ def yielded(node: Node) -> tuple[Node, ...]:
 
 
 def all_nodes(block: Block) -> Iterator[Node]:
-    """Every node of the block and of those inside, in order."""
+    """Every node of the block and of nested ones, in order."""
     for node in block.nodes:
         for inner in inner_blocks(node):
             yield from all_nodes(inner)
@@ -100,10 +100,10 @@ def words_of(nest: Sequence[Node]) -> str:
 
 
 def is_known_kind(kind: Kind) -> bool:
-    """Whether every extent of what an Escape gives is known."""
+    """Whether every extent of a HostCall's result is known."""
     return all(isinstance(extent, int) for extent in kind[1])
 
 
 def makes_objects(node: Node) -> bool:
-    """Whether the node puts something outside, to be held."""
+    """Whether the node boxes values."""
     return isinstance(node.op, HostCall) and any(node.op.makes)

@@ -1,8 +1,8 @@
-"""Whether a kernel keeps the rules of the kernel IR.
+"""Verifies that a kernel obeys the rules of the kernel IR.
 
-Structure: a node stands in the block it is at home in, once, and after every node it reads, those
-that hold the dims it names included. Blocks, inputs and results belong to the kernel. Carried
-arguments are those of their loop. Types: `op_rules`, and below what loops, branches and calls ask.
+Structure: a node occurs once, in its home block, after every node it reads, including those that
+define its dims. Blocks, inputs and results belong to the kernel. Carried arguments are those of
+their loop. Types: `op_rules`, and the rules for loops, branches and calls below.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WITH_PARTS = (Loop, Branch, HostCall)
 
 
 def verify_kernel(kernel: Kernel) -> None:
-    """Raise InvalidKernel, with the text of the kernel, where it breaks a rule."""
+    """Raise InvalidKernel, with the text of the kernel, if it breaks a rule."""
     found = list(violations(kernel))
     if found:
         raise InvalidKernel("\n".join((*found[:10], show_kernel(kernel))))
@@ -45,7 +45,7 @@ def violations(kernel: Kernel) -> Iterator[str]:
     yield from _block(kernel.main, known)
     for node in (*kernel.inputs, *kernel.results):
         if node not in known or node.home is not kernel.main:
-            yield f"{_named(node)} is no value of the main block"
+            yield f"{_named(node)} is not a value of the main block"
     positions = [getattr(node.op, "position", None) for node in kernel.inputs]
     if positions != list(range(len(positions))):
         yield f"the inputs are those at {positions}"
@@ -61,7 +61,7 @@ def _named(node: Node) -> str:
 
 
 def _block(block: Block, known: set[Node]) -> Iterator[str]:
-    """The violations of a block; `known` are the nodes before it, and those of it after."""
+    """The violations of a block; `known` are the nodes before it, extended by its own."""
     for node in block.nodes:
         for what in (*_position(node, block, known), *_node(node, known)):
             yield f"{_named(node)} in {block.name}: {what}"
@@ -73,10 +73,10 @@ def _position(node: Node, block: Block, known: set[Node]) -> Iterator[str]:
     if node.home is not block:
         yield f"it is at home in {node.home.name}"
     if node in known:
-        yield "it stands there twice"
+        yield "it occurs there twice"
     for read in (*node.operands, *shape_operands(node)):
         if read not in known:
-            yield f"it reads {_named(read)}, which does not stand before it"
+            yield f"it reads {_named(read)}, which is not defined before it"
     for source in shape_operands(node):
         if source.dtype is not DType.INT64 or source.shape != ():
             yield f"the extent of a dim is {_named(source)}"
@@ -85,7 +85,7 @@ def _position(node: Node, block: Block, known: set[Node]) -> Iterator[str]:
 
 
 def _inner(node: Node, known: set[Node]) -> Iterator[str]:
-    """The violations inside a loop or a branch, whose values nobody knows after it."""
+    """The violations inside a loop or a branch, whose values are unknown after it."""
     for block, ends in _blocks(node):
         if block.parent is not node.home or block.is_loop != isinstance(node.op, Loop):
             yield f"the block {block.name} is not that of {_named(node)}"
@@ -97,7 +97,7 @@ def _inner(node: Node, known: set[Node]) -> Iterator[str]:
 
 
 def _blocks(node: Node) -> Sequence[tuple[Block, Sequence[Node]]]:
-    """The blocks of a node, and what each yields."""
+    """The blocks of a node, and the results of each."""
     match node.op:
         case Loop(body=body):
             return [(body, yielded(node))]
@@ -112,7 +112,7 @@ def _blocks(node: Node) -> Sequence[tuple[Block, Sequence[Node]]]:
 def _node(node: Node, known: set[Node]) -> Iterator[str]:
     parts = [operand for operand in node.operands if isinstance(operand.op, _WITH_PARTS)]
     if parts and not isinstance(node.op, Result | DimOf):
-        yield "it reads a loop, a branch or a call itself and none of its results"
+        yield "it reads a loop, a branch or a call itself instead of one of its results"
         return
     match node.op:
         case Loop() as loop:
@@ -132,7 +132,7 @@ def _node(node: Node, known: set[Node]) -> Iterator[str]:
 def _loop(node: Node, loop: Loop) -> Iterator[str]:
     heads = loop.has_trip + loop.has_condition
     if loop.has_trip and not node.operands[0].is_single:
-        yield "its trip count is no single number"
+        yield "its trip count is not a scalar"
     for condition in (*node.operands[loop.has_trip : heads], loop.next_condition):
         if condition is not None and (condition.dtype, condition.is_single) != (DType.BOOL, True):
             yield f"its condition is {_named(condition)}"
@@ -159,7 +159,7 @@ def _carried(loop: Loop, initials: Sequence[Node]) -> Iterator[str]:
 
 def _branch(node: Node, branch: Branch) -> Iterator[str]:
     if len(node.operands) != 1 or node.operands[0].dtype is not DType.BOOL:
-        yield "its condition is no bool"
+        yield "its condition is not a bool"
     if len(branch.then_results) != len(branch.otherwise_results):
         yield (
             f"{len(branch.then_results)} results of one side, "
@@ -176,11 +176,11 @@ def _call(node: Node, call: HostCall) -> Iterator[str]:
     boxed = (operand for operand, takes in zip(node.operands, call.takes, strict=False) if takes)
     for operand in boxed:
         if (operand.dtype, operand.shape) != (DType.INT64, ()):
-            yield f"{_named(operand)} is no handle of a boxed value"
+            yield f"{_named(operand)} is not the handle of a boxed value"
 
 
 def _results(node: Node) -> Sequence[tuple[DType, tuple[Number | None, ...]] | None]:
-    """The type of each result of a loop, a branch or a call; None for an extent nobody states."""
+    """The type of each result of a loop, a branch or a call; None for an unknown extent."""
     match node.op:
         case Loop() as loop:
             stacks = [
@@ -212,7 +212,7 @@ def _result(node: Node, number: int) -> Iterator[str]:
 def _dim(node: Node, number: int, axis: int) -> Iterator[str]:
     if not node.operands:
         if not node.home.is_loop:
-            yield "it is the dim of a carried value, but in no loop's body"
+            yield "it is the dim of a carried value, but not in a loop's body"
         return
     results = _results(node.operands[0])
     found = results[number] if 0 <= number < len(results) else None

@@ -1,4 +1,4 @@
-"""A block of the program in the kernel IR: one lowering per operator, by family."""
+"""Lowering of a program's blocks to the kernel IR: one lowering per operator, by family."""
 
 from treadle.jit.lowering.block import lower_block, lower_steps
 from treadle.jit.lowering.boxing import nothing

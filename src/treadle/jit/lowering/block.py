@@ -1,6 +1,6 @@
-"""A block of the program in the kernel IR: its steps in order, over nodes by value.
+"""Lowers a block of the program to the kernel IR: its steps in order, over nodes by value.
 
-A leaf whose operands are all known is evaluated now.
+A leaf whose operands are all constant is folded.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from treadle.jit.lowering.sequences.ragged_ops import lower_parts
 
 Environment = dict[Value, Node | None]
 _MAX_FOLDED_ELEMENTS = 4096
-"""Elements of the operands of a leaf that is computed while the kernel is made."""
+"""The number of operand elements up to which a leaf is folded."""
 _MAX_CONVERTED_ELEMENTS = 2**26
 """The same for operators of `_CONVERSIONS`."""
 _CONVERSIONS = frozenset((
     "Cast", "CastLike", "Concat", "DequantizeLinear", "Gather", "Pad", "Slice", "Split",
     "Transpose",
 ))  # fmt: skip
-"""Operators that arrange or convert elements: of large constants they are evaluated too."""
+"""Operators that rearrange or convert elements: folded for large constants too."""
 _IDENTITIES = ("Identity", "Optional")
 
 
 def lower_block(
     builder: LoweringBuilder, block: Block, params: Sequence[Node | None]
 ) -> list[Node | None]:
-    """The nodes of the block's results; `params` are those of its params."""
+    """The nodes of the block's results; `params` are the nodes of its params."""
     return _read(lower_steps(builder, block, params), block.results)
 
 
 def lower_steps(
     builder: LoweringBuilder, block: Block, params: Sequence[Node | None]
 ) -> Environment:
-    """The nodes of all that the block has a name for."""
+    """The nodes of all named values of the block."""
     environment: Environment = {c.value: _constant(builder, c) for c in block.constants}
     environment.update(zip(block.params, params, strict=True))
     for step in block.steps:
@@ -72,7 +72,7 @@ def lower_steps(
 
 
 def _constant(builder: LoweringBuilder, constant: Constant) -> Node | None:
-    """A constant of the program, held outside where it has no native form."""
+    """A constant of the program, boxed if it has no native form."""
     if dtype_of(constant.array.dtype) in NATIVE:
         return builder.constant(constant.array)
     value = Attribute("value", Kind.TENSOR, constant.data)
@@ -119,7 +119,7 @@ def _lower_leaf(
         given = {**attributes_of(leaf), "results": len(leaf.results)}
         made = lower(builder, operands, given)
         return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
-    except WrongElementGuess:  # the loop that carries the list writes its body again
+    except WrongElementGuess:  # the loop that carries the list lowers its body again
         raise
     except Declined as why:
         builder.back(mark)
@@ -127,7 +127,7 @@ def _lower_leaf(
 
 
 def _wanted(leaf: Leaf, made: Sequence[Node | None]) -> Sequence[Node | None]:
-    """A node for each result; Declined where the lowering has none for one that is asked for."""
+    """A node for each result; raises Declined if the lowering returned none for a needed one."""
     results = (*made, *(None,) * len(leaf.results))[: len(leaf.results)]
     if any(n is None and v is not None for n, v in zip(results, leaf.results, strict=True)):
         raise Declined(f"no native code for a result of {leaf.op}-{leaf.version}")
@@ -137,7 +137,10 @@ def _wanted(leaf: Leaf, made: Sequence[Node | None]) -> Sequence[Node | None]:
 def _called(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None], why: Declined
 ) -> Sequence[Node | None]:
-    """A call of what the lowering declined; where that is declined too, the first reason counts."""
+    """A host call for a leaf that the lowering declined.
+
+    If it declines too, the first reason counts.
+    """
     mark = builder.mark()
     try:
         return lower_host_call(builder, leaf, operands)
@@ -147,13 +150,13 @@ def _called(
 
 
 def attributes_of(leaf: Leaf) -> dict[str, Any]:
-    """The attributes of a leaf, the schema's defaults filled in."""
+    """The attributes of a leaf, with the schema's defaults."""
     defaults = ops.defaults_of(leaf.domain, leaf.op, leaf.version)
     return {**defaults, **ops.attributes_of(leaf.attributes)}
 
 
 def is_deterministic(leaf: Leaf) -> bool:
-    """Whether the same operands give the same results."""
+    """Whether equal operands give equal results."""
     schema = ops.schema(leaf.domain, leaf.op, leaf.version)
     return schema is None or schema.is_deterministic
 
@@ -161,7 +164,7 @@ def is_deterministic(leaf: Leaf) -> bool:
 def _folded(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Node | None] | None:
-    """The results as constants, where all operands are constants and it is not much."""
+    """The results as constants, if all operands are constants of limited size."""
     if not is_deterministic(leaf) or leaf.op in LISTS or leaf.op in _IDENTITIES:
         return None
     arrays: list[Any] = []
@@ -186,7 +189,7 @@ def _folded(
 def _evaluated(
     builder: LoweringBuilder, leaf: Leaf, arrays: Sequence[Any], size: int
 ) -> list[Node | None] | None:
-    """The results of a leaf as constants, unless they are large and larger than its operands."""
+    """The evaluated results of a leaf as constants, unless they are larger than its operands."""
     made = ops.fold(leaf, arrays, max(_MAX_FOLDED_ELEMENTS, size), exact=False)
     if made is None:
         return None

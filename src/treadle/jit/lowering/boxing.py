@@ -1,4 +1,4 @@
-"""Lowering of values without a native form: boxing, unboxing and release of boxes."""
+"""Lowers values without a native form: boxing, unboxing and release of boxes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.kernel.traversal import all_nodes, makes_objects
 
 OBJECT: Kind = (DType.INT64, ())
-"""What a held value is natively: its number."""
+"""The native form of a boxed value: its handle."""
 _UNKNOWN = "a tensor of unknown rank"
 
 
 def box_call(builder: KernelBuilder, op: HostCall, present: Sequence[Node]) -> list[Node | None]:
-    """The results of a call."""
+    """The results of a call on boxed values."""
     node = builder.add(op, DType.BOOL, (), *present)
     parts = [
         None if kind is None else _part(builder, node, k, kind) for k, kind in enumerate(op.results)
@@ -31,7 +31,7 @@ def box_call(builder: KernelBuilder, op: HostCall, present: Sequence[Node]) -> l
 
 
 def _part(builder: KernelBuilder, node: Node, number: int, kind: Kind) -> Node:
-    """One result of a call, with the extents that the call tells."""
+    """One result of a call, with the dynamic extents that the call returns."""
     shape = tuple(
         builder.number(builder.add(DimOf(number, axis), DType.INT64, (), node))
         if extent is None
@@ -49,7 +49,7 @@ def _keep(
     makes: bool,
     **attributes: int,
 ) -> list[Node]:
-    """The results of an operator of `held`."""
+    """The results of an operator on boxed values (host/boxed_values.py)."""
     takes = tuple(node in builder.objects for node in present)
     leaf = box_op(op, len(present), len(results), **attributes)
     escape = HostCall(leaf, (True,) * len(present), tuple(results), takes, (makes,) * len(results))
@@ -57,7 +57,7 @@ def _keep(
 
 
 def boxed(builder: KernelBuilder, node: Node | None, value: ir.Value | None) -> Node:
-    """The node as a held value; `value`, of the program, tells whether it is a sequence."""
+    """The node boxed; `value`, of the program, determines whether it is a sequence."""
     if node is None:
         return nothing(builder)
     if node in builder.objects:
@@ -67,14 +67,14 @@ def boxed(builder: KernelBuilder, node: Node | None, value: ir.Value | None) -> 
 
 
 def nothing(builder: KernelBuilder) -> Node:
-    """An absent value, held."""
+    """A boxed absent value."""
     return _keep(builder, "nothing", [], [OBJECT], makes=True)[0]
 
 
 def unboxed(builder: KernelBuilder, node: Node, types: Sequence[ir.Type | None]) -> Node:
-    """A held tensor as a native one, as the first of the types that tells its rank has it.
+    """A boxed tensor as a native one, by the first of the types with a known rank.
 
-    What a file claims may be among them: the call compares. Declined where none tells it.
+    Declared types may be among them: the call checks them. Raises Declined if none has a rank.
     """
     if node not in builder.objects:
         return node
@@ -87,14 +87,14 @@ def unboxed(builder: KernelBuilder, node: Node, types: Sequence[ir.Type | None])
 
 
 def is_unboxable(types: Sequence[ir.Type | None]) -> bool:
-    """Whether one of the types tells what a held tensor is natively."""
+    """Whether one of the types determines the native form of a boxed tensor."""
     return any(map(kind_of, types))
 
 
 def item_of(
     builder: KernelBuilder, source: Node, number: Node, axis: int, *, reverse: bool
 ) -> Node:
-    """An item of a held tensor."""
+    """An item of a boxed tensor."""
     (made,) = _keep(
         builder, "item", [source, number], [OBJECT], makes=True, axis=axis, reverse=int(reverse)
     )
@@ -102,13 +102,13 @@ def item_of(
 
 
 def extent_of(builder: KernelBuilder, source: Node, axis: int) -> Number:
-    """How many items a held tensor has along an axis."""
+    """The number of items of a boxed tensor along an axis."""
     (made,) = _keep(builder, "extent", [source], [OBJECT], makes=False, axis=axis)
     return builder.number(made)
 
 
 def rows(builder: KernelBuilder) -> Node:
-    """An empty list of held elements, for what is to be stacked."""
+    """An empty boxed list for a stacked output."""
     return _keep(builder, "rows", [], [OBJECT], makes=True)[0]
 
 
@@ -118,13 +118,13 @@ def appended(builder: KernelBuilder, rows: Node, element: Node) -> Node:
 
 
 def stacked(builder: KernelBuilder, rows: Node, axis: int, *, reverse: bool) -> Node:
-    """The elements of the list as one tensor, held."""
+    """The elements of the list as one boxed tensor."""
     (made,) = _keep(builder, "stack", [rows], [OBJECT], makes=True, axis=axis, reverse=int(reverse))
     return made
 
 
 def keep_shape(builder: KernelBuilder, before: Node, after: Node) -> Node:
-    """What comes after, with the shape of what was before."""
+    """The next value, checked to have the shape of the old one."""
     if before in builder.objects:
         return _keep(builder, "same_shape", [before, after], [OBJECT], makes=True)[0]
     if after in builder.objects:
@@ -135,12 +135,12 @@ def keep_shape(builder: KernelBuilder, before: Node, after: Node) -> Node:
 
 
 def types_of(value: ir.Value | None) -> list[ir.Type | None]:
-    """What is known of a value, and what the file claims of it."""
+    """The inferred and the declared type of a value."""
     return [] if value is None else [value.inferred, value.declared]
 
 
 def kind_of(type_: ir.Type | None) -> Kind | None:
-    """What a native tensor of the type is, its extents told by a call; None where it is none."""
+    """The native kind of a tensor of the type, with extents from a call; None if it has none."""
     if not isinstance(type_, Tensor) or type_.dtype not in NATIVE or type_.shape is None:
         return None
     return type_.dtype, tuple(dim if isinstance(dim, int) else None for dim in type_.shape)
@@ -149,9 +149,9 @@ def kind_of(type_: ir.Type | None) -> Kind | None:
 def release_boxes(
     builder: KernelBuilder, body: Block, nexts: Sequence[Node], outer: Block
 ) -> list[Node]:
-    """The next values of a loop, written at the end of its body, which clears up what it held.
+    """Release the values boxed in an iteration, except the next values of the loop.
 
-    How high the stack is before the loop is asked for in the block around it.
+    The height of the stack before the loop is read in the enclosing block.
     """
     if not _holds(builder, body) and not any(node in builder.objects for node in nexts):
         return list(nexts)

@@ -1,4 +1,4 @@
-"""If in the kernel IR."""
+"""Lowers If."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Given = Sequence[Node | None]
 def lower_branch(
     builder: LoweringBuilder, step: ir.Branch, given: Given, lower: LowerBlock
 ) -> Sequence[Node]:
-    """The parts of a Branch node, or the results of the block that is always taken."""
+    """The results of a Branch node, or of the block that is always taken."""
     condition, *operands = given
     condition = native_operands(builder, present_operands(condition), step.condition)
     condition = scalar(builder, condition, "a condition", (DType.BOOL,))
@@ -56,7 +56,7 @@ def _alike_sides(
     nodes: Sequence[Node | None],
     values: ir.Operands,
 ) -> tuple[Node, Node]:
-    """What both sides give, held outside where it has no native form in common."""
+    """The results of both sides, boxed if they have no common native form."""
     one, other = nodes
     is_native = one is not None and other is not None and not {one, other} & builder.objects
     if is_native and one is not None and other is not None:
@@ -71,7 +71,7 @@ def _alike_sides(
 
 
 def _alike(builder: LoweringBuilder, one: Node, other: Node) -> Node:
-    """The node; an empty sequence with elements of the other's shape."""
+    """The node; an empty sequence gets elements of the other side's shape."""
     if not isinstance(one.op, Empty) or isinstance(other.op, Empty):
         return one
     sources = [each.source for each in other.shape[1:] if isinstance(each, SymbolicDim)]

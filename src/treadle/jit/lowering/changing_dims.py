@@ -1,4 +1,4 @@
-"""The axes of carried values whose extent an iteration may change."""
+"""Finds the axes of carried values whose extent may change between iterations."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from treadle import ir
 from treadle.jit.kernel.ir import Node
 
 ChangingAxes = frozenset[tuple[int, int]]
-"""Carried values by number, each with an axis."""
+"""Numbers of carried values, each with an axis."""
 
 
 def lost_axes(step: ir.Loop, operands: Sequence[Node | None]) -> ChangingAxes:
-    """The axes of carried values whose extent inference knew before the loop and lost in it."""
+    """The axes of carried values whose extent inference knew initially but not in the loop."""
     given = dict(zip(step.operands, operands, strict=True))
     found = set[tuple[int, int]]()
     for number, port in enumerate(ir.ports(step).carried):
@@ -33,7 +33,7 @@ def _inferred(value: ir.Value | None) -> ir.Shape | None:
 
 
 def changing_axes(states: Sequence[Node], nexts: Sequence[Node]) -> ChangingAxes:
-    """The axes along which a carried value is not sure to stay as it is."""
+    """The axes along which the extent of a carried value may change."""
     found = set[tuple[int, int]]()
     for number, (state, after) in enumerate(zip(states, nexts, strict=True)):
         pairs = enumerate(zip(state.shape, after.shape, strict=True))

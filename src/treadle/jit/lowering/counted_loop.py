@@ -1,4 +1,4 @@
-"""Counted loops that lowerings write: for operators that iterate along an axis."""
+"""Counted loops for lowerings of operators that iterate along an axis."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Body = Callable[[Node, Nodes], tuple[Nodes, Nodes]]
 def counted_loop(
     builder: KernelBuilder, count: Number, initials: Nodes, body: Body, *, backwards: bool = False
 ) -> tuple[list[Node], list[Node]]:
-    """The last states and the stacked elements of a counted loop.
+    """Build a counted loop; returns the last states and the stacked elements.
 
     for i in range(count): states, elements = body(i, states)
 
-    `backwards`: the elements are stacked from the last place on.
+    `backwards`: the elements are stacked in reverse.
     """
     if count == 0:
         raise Declined("a loop over an axis of extent 0")
@@ -55,7 +55,7 @@ def counted_loop(
 
 
 def item_at(builder: KernelBuilder, source: Node, *, backwards: bool = False) -> Node:
-    """What the source has along its first axis in this iteration of the loop being written."""
+    """The source's item along its first axis in the current iteration."""
     node = Node(ScanSlice(0, backwards), source.dtype, source.shape[1:], (source,), builder.block)
     builder.block.nodes.append(node)
     return node

@@ -1,9 +1,9 @@
-"""Operators without native code: a call out of the kernel.
+"""Lowers operators without native code to host calls.
 
-The standard's own rule tells the shapes of the results. Where it does not, the operator is tried on
-zeros and on ones: what has one shape on both is taken to have it always, which every call checks.
-An extent that is not the same on both is told by the call, and so are all once a check has failed.
-A result whose rank nothing tells, or that is no tensor of native elements, is held outside.
+The standard's type rule determines the shapes of the results. If it does not, the operator is
+evaluated on zeros and on ones: a shape that is equal for both is assumed to be constant, which
+every call checks. An extent that differs is returned by the call, and so are all extents once a
+check has failed. A result of unknown rank, or that is not a tensor of native elements, is boxed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from treadle.jit.lowering.boxing import OBJECT, box_call, boxed, kind_of
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 
 _TRIAL_EXTENTS = (2, 3)
-"""What dynamic extents are in the two trials of an operator."""
+"""The values of dynamic extents in the two trial evaluations of an operator."""
 
 
 def lower_host_call(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> Sequence[Node | None]:
-    """The results of a call; Declined where there is nothing to be called."""
+    """The results of a call; raises Declined if there is no kernel to call."""
     if not builder.kernels.has(leaf):
         raise Declined(f"no native code for {leaf.op}-{leaf.version}")
     given = [
@@ -66,7 +66,7 @@ def lower_host_call(
 def _kinds(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Kind | None]:
-    """What each result is; None where it must be held outside."""
+    """The kind of each result; None if it must be boxed."""
     kinds = _ruled(builder, leaf, operands)
     missing = [k for k, value in enumerate(leaf.results) if value is not None and kinds[k] is None]
     if not missing or any(_is_foreign(leaf.results[k]) for k in missing):
@@ -82,7 +82,7 @@ def _kinds(
 def _told(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Given | None]:
-    """What is known of the operands."""
+    """The known types and contents of the operands."""
     found: list[Given | None] = []
     for node, value in zip(operands, leaf.operands, strict=True):
         if node is None:
@@ -96,7 +96,7 @@ def _told(
 
 
 def _is_foreign(value: ir.Value | None) -> bool:
-    """Whether it is known to be no tensor of native elements."""
+    """Whether it is known not to be a tensor of native elements."""
     type_ = value.type if value is not None else None
     if isinstance(type_, Tensor):
         return type_.dtype is not None and type_.dtype not in NATIVE
@@ -106,7 +106,7 @@ def _is_foreign(value: ir.Value | None) -> bool:
 def _ruled(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Kind | None]:
-    """What the standard's rule says of the results."""
+    """The result types by the standard's rule."""
     open_ = {e for n in operands if n is not None for e in n.shape if isinstance(e, SymbolicDim)}
     symbols = {extent: Symbol(f"extent {k}") for k, extent in enumerate(open_)}
     types = [
@@ -146,7 +146,10 @@ def _kind(type_: Any, back: Mapping[Symbol, SymbolicDim]) -> Kind | None:
 def _tried(
     builder: LoweringBuilder, leaf: Leaf, operands: Sequence[Node | None]
 ) -> list[Kind | None]:
-    """What the operator gives on zeros and on ones alike; open extents differ in these, too."""
+    """The common result types of trials on zeros and on ones.
+
+    Dynamic extents differ in these, too.
+    """
     nothing: list[Kind | None] = [None] * len(leaf.results)
     if any(node in builder.objects for node in operands):
         return nothing
@@ -163,7 +166,7 @@ def _tried(
 
 
 def _both(one: Kind | None, other: Kind | None) -> Kind | None:
-    """What both kinds are; an extent in which they differ is the call's to tell."""
+    """The common kind of both trials; extents that differ are returned by the call."""
     if one is None or other is None or (one[0], len(one[1])) != (other[0], len(other[1])):
         return None
     pairs = zip(one[1], other[1], strict=True)

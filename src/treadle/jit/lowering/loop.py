@@ -1,4 +1,4 @@
-"""Loop and Scan in the kernel IR."""
+"""Lowers Loop and Scan."""
 
 from __future__ import annotations
 
@@ -47,11 +47,10 @@ Given = Sequence[Node | None]
 def lower_loop(
     builder: LoweringBuilder, step: ir.Loop, given: Given, lower: LowerBlock
 ) -> Sequence[Node]:
-    """The parts of a Loop node; `given` are (trip?, condition?, *operands).
+    """The results of a Loop node; `given` are (trip?, condition?, *operands).
 
-    The body is written for carried values of unchanging shapes; where it turns out to change one,
-    it is written again with that extent told by the run, and with a value held outside where it
-    turns out to have no native form.
+    The body is lowered for carried values of fixed shapes; if it changes a shape, it is lowered
+    again with that extent dynamic, and with a value boxed if it has no native form.
     """
     trip, condition, *operands = given
     trip, condition = (
@@ -187,7 +186,7 @@ def _write(
 def _carry_rows(
     builder: LoweringBuilder, made: LoopBody, number: int, element: Node, outer: Block
 ) -> Sequence[Node]:
-    """The list of what is to be stacked outside, with this element: one more carried value."""
+    """The boxed list of a stacked output, with this element appended: one more carried value."""
     builder.block = outer
     initial = rows(builder)
     builder.block = made.block
@@ -200,13 +199,13 @@ def _carry_rows(
 
 
 def _carried(step: ir.Loop) -> list[int]:
-    """Which operand each carried value begins with."""
+    """The operand that each carried value starts from."""
     roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
     return [place for place, role in enumerate(roles) if isinstance(role, ir.Carried)]
 
 
 def _held(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> frozenset[int]:
-    """The carried values, by number, that are held outside from the beginning."""
+    """The carried values, by number, that are boxed from the start."""
     initials = [operands[place] for place in _carried(step)]
     return frozenset(
         number for number, node in enumerate(initials) if node is None or node in builder.objects
@@ -216,7 +215,7 @@ def _held(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> frozenset
 def _boxed(
     builder: LoweringBuilder, step: ir.Loop, operands: Given, held: frozenset[int]
 ) -> Sequence[Node | None]:
-    """The operands, those that begin what is held outside as such."""
+    """The operands, with the initial values of boxed carried values boxed."""
     made = list(operands)
     for number, place in enumerate(_carried(step)):
         if number in held:
@@ -225,7 +224,7 @@ def _boxed(
 
 
 def _typed(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> list[Node | None]:
-    """The operands, empty sequences with elements of the shape inference tells of the param."""
+    """The operands; empty sequences get elements of the inferred shape of the param."""
     roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
     carried = iter(ir.ports(step).carried)
     ports = [next(carried) if isinstance(role, ir.Carried) else None for role in roles]
@@ -243,10 +242,10 @@ def _corrected(
     mistake: WrongElementGuess,
     learnt: set[int],
 ) -> tuple[list[Node | None], frozenset[int]]:
-    """The operands, the mistaken one as an empty sequence of such elements, or held outside.
+    """The operands, with a wrongly guessed empty sequence corrected, or boxed.
 
-    Held it is where an extent of its elements is only known to what was written of the body, and
-    where it was mistaken before: `learnt` are the numbers of those.
+    It is boxed if an extent of its elements is known only inside the body, and if a guess failed
+    before: `learnt` are the numbers of those.
     """
     if mistake.state not in made.states:
         raise mistake
@@ -266,7 +265,7 @@ def _corrected(
 
 
 def _is_written(builder: LoweringBuilder, extent: Number) -> bool:
-    """Whether what tells the extent is still there, now that the body is to be written again."""
+    """Whether the definition of the extent remains when the body is lowered again."""
     source = extent.source if isinstance(extent, SymbolicDim) else None
     block: Block | None = builder.block
     while source is not None and block is not None and block is not source.home:
@@ -290,7 +289,7 @@ def _kind(node: Node) -> tuple[DType, int]:
 
 
 def _given(builder: LoweringBuilder, step: ir.Loop, results: Given, number: int) -> Node:
-    """A result of a body as a native tensor; held where it has no such form."""
+    """A result of a body as a native tensor; boxed if it has no native form."""
     claimed = [step.body.claims[number].type] if step.body.claims else []
     types, node = types_of(step.body.results[number]) + claimed, present_operands(results[number])
     return unboxed(builder, node, types) if is_unboxable(types) else node
@@ -301,7 +300,7 @@ def _held_stack(builder: LoweringBuilder, rows: Node, role: ir.Stacked) -> Node:
 
 
 def _going_on(condition: Node | None) -> Node | None:
-    """The condition; None for one that is always true."""
+    """The loop condition; None for one that is always true."""
     if condition is not None and isinstance(condition.op, Constant) and condition.op.array.all():
         return None
     return condition

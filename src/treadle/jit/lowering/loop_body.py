@@ -33,12 +33,12 @@ Given = Sequence[Node | None]
 
 @dataclass(eq=False, slots=True)
 class LoopBody:
-    """The body of a loop while it is lowered.
+    """The body of a loop during its lowering.
 
-    `nodes` are those of its parameters, `states` and `initials` its carried arguments and the
-    values they start with, `nexts` their next values. `held` are the numbers of the carried values
-    that are boxed. `elements` are to be stacked: those with a native form have `stacks`; boxed ones
-    are collected in lists, which are carried values with the numbers `rows`.
+    `nodes` are those of its parameters, `states` and `initials` its carried arguments and their
+    initial values, `nexts` their next values. `held` are the numbers of the boxed carried values.
+    `elements` are to be stacked: those with a native form have `stacks`; boxed ones are collected
+    in lists, which are carried values with the numbers `rows`.
     """
 
     block: Block

@@ -1,4 +1,4 @@
-"""What the lowerings of blocks, loops, branches and host calls write with."""
+"""The builder used by the lowerings of blocks, loops, branches and host calls."""
 
 from __future__ import annotations
 
@@ -26,4 +26,5 @@ class LoweringBuilder(KernelBuilder):
 
 
 LowerBlock = Callable[[LoweringBuilder, Block, Sequence[Node | None]], list[Node | None]]
-"""Lowers a block of the program for the nodes of its parameters; gives those of its results."""
+"""Lowers a block of the program: takes the nodes of its parameters, returns those of its results.
+"""

@@ -1,4 +1,4 @@
-"""Checks of the operands of control flow: present, native, and single where one is needed."""
+"""Checks of operands of control flow: present, native, and of one element."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scalar(
 
 
 def present_operands(node: Any) -> Node:
-    """The node, which is there."""
+    """The node, which must be present."""
     if node is None:
         raise Declined("an optional operand that is absent")
     assert isinstance(node, Node)

@@ -1,11 +1,11 @@
-"""The table of lowerings: what an operator is in the kernel IR.
+"""The table of lowerings of operators to the kernel IR.
 
     @lowers("Add", 7, 13, 14)
     def add(b, operands, attributes): return b.map("add", *operands)
 
-A lowering is handed the Building, a node for each operand (None for an absent one) and the
-attributes, defaults filled in; it gives a node, or one for each result. What it cannot do it
-declines, with the reason. A version that is not listed has no lowering.
+A lowering takes the LoweringBuilder, a node for each operand (None for an absent one) and the
+attributes with their defaults; it returns a node, or one for each result, or raises Declined with
+the reason. A version that is not listed has no lowering.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Lowering = Callable[
 ]
 NARROW = (DType.FLOAT16, DType.BFLOAT16)
 TABLE: dict[tuple[str, int], Lowering] = {}
-"""Of the standard's own domain."""
+"""Lowerings of the standard's own domain."""
 _BESIDE: dict[tuple[str, str, int], Lowering] = {}
-"""Of other domains."""
+"""Lowerings of other domains."""
 
 
 def lowers(op: str, *versions: int, domain: str = "") -> Callable[[Lowering], Lowering]:
-    """Enter a lowering for these versions of an operator."""
+    """Register a lowering for these versions of an operator."""
 
     def enter(lowering: Lowering) -> Lowering:
         if domain:
@@ -43,15 +43,15 @@ def lowers(op: str, *versions: int, domain: str = "") -> Callable[[Lowering], Lo
 
 
 def in_float32(lowering: Lowering) -> Lowering:
-    """The lowering over float32 where its first operand is float16 or bfloat16, rounded at its end.
+    """The lowering in float32 if its first operand is float16 or bfloat16, rounded at the end.
 
-    So are the operands of the same type.
+    Other operands of the same type are converted too.
     """
     return _computed_wide(lowering, NARROW)
 
 
 def in_float32_except_float16(lowering: Lowering) -> Lowering:
-    """As `in_float32`, but float16 is rounded after every function."""
+    """Like `in_float32`, but float16 is rounded after every function."""
     return _computed_wide(lowering, (DType.BFLOAT16,))
 
 
@@ -75,7 +75,7 @@ def _computed_wide(lowering: Lowering, dtypes: Sequence[DType]) -> Lowering:
 
 
 def as_floats(builder: KernelBuilder, node: Node) -> Node:
-    """The elements as floats: whole numbers in float64."""
+    """The elements as floats: integers become float64."""
     return builder.cast(node, DType.FLOAT64) if node.dtype.numpy.kind in "iu" else node
 
 
@@ -84,7 +84,7 @@ def _narrowed(builder: KernelBuilder, node: Node, narrow: DType) -> Node:
 
 
 def lowering(domain: str, op: str, version: int) -> Lowering | None:
-    """The lowering of an operator, or None."""
+    """The lowering of an operator; None if it has none."""
     if domain in ("", "ai.onnx"):
         return TABLE.get((op, version))
     return _BESIDE.get((domain, op, version))

@@ -1,7 +1,7 @@
-"""The shape of a stacked result without an iteration, as the interpreter has it.
+"""The shape of a stacked result without an iteration, equal to the interpreter's.
 
-Inference tells it, or what the file declares: a dim nothing tells is 0. Where that is not the shape
-the body would have given, the kernel must not answer.
+The inferred type decides, then the declared one: an unknown dim is 0. If that differs from the
+shape the body would compute, the kernel must decline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Symbols = Mapping[str, Number]
 
 
 def known_symbols(step: ir.Loop, operands: Sequence[Node | None]) -> Symbols:
-    """What the symbols in the types of the operands are; none that is two extents."""
+    """The values of the symbols in the operands' types; None for a symbol with two extents."""
     seen: dict[str, list[Number]] = {}
     for value, node in zip(step.operands, operands, strict=True):
         type_ = value.type if value is not None else None
@@ -28,7 +28,7 @@ def known_symbols(step: ir.Loop, operands: Sequence[Node | None]) -> Symbols:
 
 
 def is_known_symbol(step: ir.Loop, number: int, element: Node, symbols: Symbols) -> bool:
-    """Whether what is known of body result `number` without an iteration is its shape."""
+    """Whether the shape of body result `number` without an iteration equals its usual shape."""
     said: list[ir.Type | None] = []
     value = step.body.results[number]
     if value is not None:

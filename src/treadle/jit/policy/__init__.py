@@ -1,1 +1,1 @@
-"""Whether native code is worth it, and which steps join a region."""
+"""Policy: whether native code is worth it, and which steps join a region."""

@@ -1,7 +1,8 @@
-"""Small operators around a loop that join its region.
+"""Decides which small operators around a loop join its region.
 
-How many that are is known from the types, or when data comes: a region with more is declined, and
-its loops are tried alone. Of what computes much for an element the types must tell it.
+Their sizes are known from the types, or at run time: a region with larger operators is declined,
+and its loops are tried alone. For operators that are expensive per element the types must show the
+size.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
 _OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
 _OF_SHAPES = frozenset(("Shape", "Size"))
 _MAX_ELEMENTS = 65536
-"""Elements of a value in an operator that joins the region of a loop."""
+"""The greatest number of elements of a value in an operator that joins a loop's region."""
 
 
 def may_be_small(step: Step) -> bool:
-    """Whether the step is worth taking along: native, cheap, of few elements as far as is known."""
+    """Whether the step should join: native, cheap, and small as far as its types show."""
     if not isinstance(step, Leaf) or step.op in _DEAR or not _is_native(step):
         return False
     if lowering(step.domain, step.op, step.version) is None:
@@ -37,7 +38,7 @@ def may_be_small(step: Step) -> bool:
 
 
 def expect_small(steps: Iterable[Step], nodes: Mapping[Value, Node | None]) -> None:
-    """Declined where a step that came along has more elements than was hoped."""
+    """Raise Declined if a step that joined has more elements than allowed."""
     for step in steps:
         for value in _looked_at(step):
             node = nodes.get(value)
@@ -46,14 +47,14 @@ def expect_small(steps: Iterable[Step], nodes: Mapping[Value, Node | None]) -> N
 
 
 def _looked_at(step: Step) -> Iterable[Value]:
-    """The values that say how much a step is to compute."""
-    assert isinstance(step, Leaf), "only leaves come along"
+    """The values that determine how much a step computes."""
+    assert isinstance(step, Leaf), "only leaves join a region"
     values = step.results if step.op in _OF_SHAPES else (*step.operands, *step.results)
     return () if step.op in _OF_LISTS else [value for value in values if value is not None]
 
 
 def _size(value: Value) -> int | None:
-    """How many elements it has; None where the type does not tell."""
+    """The number of elements; None if the type does not determine it."""
     shape = value.type.shape if isinstance(value.type, Tensor) else None
     if shape is None:
         return None
@@ -62,7 +63,7 @@ def _size(value: Value) -> int | None:
 
 
 def _is_native(step: Step) -> bool:
-    """Whether what it reads and gives has a native form, as far as types tell."""
+    """Whether its operands and results have a native form, as far as their types show."""
     for value in (*step.results, *reads(step)):
         type_ = value.type if value is not None else None
         while isinstance(type_, Optional | Sequence):

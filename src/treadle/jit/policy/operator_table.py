@@ -1,4 +1,4 @@
-"""docs/native.md: what becomes of every operator and version inside a compiled loop."""
+"""docs/native.md: the support of every operator and version in a compiled loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _CONTROL = ("If", "Loop", "Scan")
 CALLED_TYPES: Mapping[str, Sequence[DType]] = {
     "BitCast": (DType.BOOL, DType.FLOAT16, DType.BFLOAT16),
 }
-"""What element types have no native code in an operator that has it; the operator is called."""
+"""Element types without native code in an operator that has it otherwise.
+
+It becomes a host call.
+"""
 _HEAD = """# Operators in native code
 
 What becomes of an operator inside a loop that is compiled, by the versions of its schema.
@@ -62,7 +65,7 @@ that is computed in float64, several iterations at once, and rounded where it le
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """One operator: its versions by what becomes of them, and reasons of those declined."""
+    """One operator: its versions by kind of support, and the reasons of declined ones."""
 
     op: str
     native: list[int] = field(default_factory=list)
@@ -114,10 +117,10 @@ def _row(domain: str, op: str, versions: tuple[int, ...]) -> OperatorRow:
 
 
 def _refusal(schema: Schema) -> str:
-    """Why the operator is not called; "" where it is."""
+    """Why the operator cannot be a host call; "" if it can."""
     if ops.kernel(schema.domain, schema.name, schema.version) is not None:
         return ""
-    return "stands for its body" if schema.is_function else "nothing evaluates it"
+    return "stands for its body" if schema.is_function else "it has no kernel"
 
 
 def _table(rows: list[OperatorRow]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Whether native code is expected to be faster than the engine that would run the loop otherwise.
+"""Decides whether native code is expected to beat the engine that would run the loop otherwise.
 
-Costs that both engines have are left out. In nanoseconds, measured against onnxruntime, native code
+Costs common to both engines are left out. In nanoseconds, measured against onnxruntime, native code
 
     saves   1,500 for each iteration and 300 for each operator in it
     loses   5,000 for a host call of numpy, 200,000 where numpy computes much in it,
@@ -11,8 +11,8 @@ Costs that both engines have are left out. In nanoseconds, measured against onnx
             a sixth of the time of a product of 96 rows or more; a large product also loses what
             more than two threads of onnxruntime would gain: native code was not measured with more
 
-An inner loop is taken to run ten times. Converting a ragged list at the boundary of the region
-costs 15,000 once; with ten iterations each is charged a tenth.
+An inner loop is assumed to run ten times. Converting a ragged list at the boundary of the region
+costs 15,000 once; assuming ten iterations, each is charged a tenth.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ITERATION_NS = 1500.0
 _BRANCH_NS = 1000.0
 """What onnxruntime spends on an If, beside its operators."""
 _OPERATOR_NS = 300.0
-"""What onnxruntime spends on an operator, beside what it computes."""
+"""onnxruntime's overhead of an operator."""
 _CALL_NS = 5_000.0
 """A host call of numpy."""
 _PROVIDED_CALL_NS = 13_000.0
@@ -62,9 +62,9 @@ _LARGE_PRODUCT = 5e7
 _OPERATIONS_PER_NS = 150.0
 _MEASURED_THREADS = 2
 _MIN_ROWS = 96
-"""Rows of a product from which native code is behind onnxruntime."""
+"""The number of rows of a product from which native code is slower than onnxruntime."""
 _PRODUCT_DEFICIT_NS = 0.0006
-"""How far behind, for each multiplication."""
+"""The deficit, for each multiplication."""
 _CONVOLUTION_DEFICIT_NS = 0.03
 _BYTES_DEFICIT_NS = 0.007
 """How far behind a product of bytes is, for each multiplication: onnxruntime has instructions for
@@ -77,7 +77,7 @@ _FREE = frozenset(("Constant", "Identity"))
 def why_unprofitable(
     steps: Sequence[Step], kernel: Kernel, threads: int, kernels: HostKernels
 ) -> str:
-    """Why onnxruntime is expected to be faster with these steps; "" where it is not."""
+    """Why onnxruntime is expected to be faster for these steps; "" if it is not."""
     saved = sum(_saved(step) for step in steps if isinstance(step, Loop))
     found = [
         (
@@ -94,7 +94,11 @@ def why_unprofitable(
     _, dearest = max(found, key=lambda each: each[0])
     what = "a product"
     if isinstance(dearest.op, HostCall):
-        what = "lists that come and go" if _begun(dearest) else dearest.op.leaf.op
+        what = (
+            "conversions of lists at the region's boundary"
+            if _begun(dearest)
+            else dearest.op.leaf.op
+        )
     return (
         f"an iteration would save {saved / 1000:.0f} µs, and lose {lost / 1000:.0f}, most of"
         f" them by {what}"
@@ -102,9 +106,9 @@ def why_unprofitable(
 
 
 def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> str:
-    """Why onnxruntime is expected to be faster with these steps than with a library's operator.
+    """Why onnxruntime is expected to be faster than a library's operator; "" if it is not.
 
-    `cost` is what onnxruntime spends on the operator, in nanoseconds.
+    `cost` is the nanoseconds that onnxruntime spends on the operator.
     """
     kernels = HostKernels()
     found = list(_nodes(free.kernel.main, 0))
@@ -123,12 +127,12 @@ def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> s
 
 
 def why_host_calls_dominate(loop: Loop, kernels: HostKernels) -> bool:
-    """Whether calls of other engines' kernels, where there are no others, lose what it saves."""
+    """Whether calls of other engines' kernels, without fast ones, cost more than is saved."""
     return _called(loop.body.steps, kernels) > _saved(loop)
 
 
 def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
-    """What those calls lose in one iteration."""
+    """The cost of those calls in one iteration."""
     lost = 0.0
     for step in steps:
         if isinstance(step, Leaf):
@@ -140,7 +144,7 @@ def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
 
 
 def _saved(loop: Loop) -> float:
-    """What one iteration saves."""
+    """The savings of one iteration."""
     return _ITERATION_NS + sum(map(_saved_by, loop.body.steps))
 
 
@@ -153,7 +157,7 @@ def _saved_by(step: Step) -> float:
 
 
 def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
-    """Every node, and how many loops are around it."""
+    """Every node, and the number of loops around it."""
     for node in block.nodes:
         yield node, depth
         for inner in inner_blocks(node):
@@ -161,13 +165,13 @@ def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
 
 
 def _begun(node: Node) -> float:
-    """What a list that comes into native code, or goes out of it, costs an iteration."""
+    """The cost per iteration of a list that crosses the region's boundary."""
     is_list = isinstance(node.op, HostCall) and node.op.leaf.op in (UNPACK, PACK)
     return _LIST_CALL_NS / _ASSUMED_ITERATIONS if is_list else 0.0
 
 
 def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
-    """What one evaluation of the node loses."""
+    """The cost of one evaluation of the node."""
     match node.op:
         case HostCall(leaf=leaf):
             if leaf.domain == BOXED_DOMAIN:
@@ -184,7 +188,7 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
 
 
 def _behind(product: Node) -> float:
-    """Nanoseconds an operation that a product of many rows takes longer."""
+    """The deficit in nanoseconds per operation of a product with many rows."""
     rows = symbolic_dims(product)[-2]
     if rows >= _MIN_BYTES_ROWS and all(map(_is_of_bytes, product.operands)):
         return _BYTES_DEFICIT_NS
@@ -207,14 +211,14 @@ def _are_whole(array: np.ndarray) -> bool:
 
 
 def _alone(operations: float, threads: int) -> float:
-    """Nanoseconds an operation that a large product lacks threads beyond those measured."""
+    """The deficit in nanoseconds per operation of a large product with few threads."""
     if operations < _LARGE_PRODUCT or threads <= _MEASURED_THREADS:
         return 0.0
     return (1 - _MEASURED_THREADS / threads) / _OPERATIONS_PER_NS
 
 
 def _has_windows(node: Node) -> bool:
-    """Whether the elements of the node are those of windows that overlap."""
+    """Whether the elements of the node are those of overlapping windows."""
     while len(node.operands) == 1:
         if isinstance(node.op, View) and any(len(axis.terms) > 1 for axis in node.op.axes):
             return True

@@ -1,1 +1,1 @@
-"""A region at run time: signatures, specialization, compilation, calls, what `explain` shows."""
+"""A region at run time: signatures, specialization, compilation, calls and reports."""

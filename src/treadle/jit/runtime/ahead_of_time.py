@@ -1,7 +1,7 @@
-"""The code of a region before any data came, made from types, for `explain` alone.
+"""Compiles a region from its types before the first run, for `explain` only.
 
-An extent that the types tell is that number, one they do not tell is left open; equal ones are one
-extent. Nothing is kept of it: what a run makes for its shapes does not hang on who asked before.
+An extent known from the types is static, any other is dynamic; equal symbols are one extent. The
+code is not kept: the code of a run does not depend on earlier calls of `explain`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _FOR_SHAPES = "for the shapes that come"
 _HELD: tuple[DType | None, tuple[Dim, ...]] = None, ()
 
 Make = Callable[[Signature, DynamicDims], tuple[Kernel, Collection[SymbolicDim]]]
-"""The kernel for a signature and the extents known before it runs; raises Declined."""
+"""Makes the kernel for a signature and the extents known before it runs; raises Declined."""
 
 
 def predicted_report(region: Region, lengths: DynamicDims, make: Make) -> CompilationReport:
-    """What is to be said of a region that nothing was compiled of; its code is made when asked."""
+    """The report of a region that is not compiled yet; its code is made on request."""
     types = ", ".join(f"{value.name} {show_type(value.type)}" for value in region.inputs)
     title = f"{types or 'no inputs'}, before its first run"
     return CompilationReport(
@@ -74,22 +74,24 @@ def _code(region: Region, base: DynamicDims, make: Make, kind: str) -> str:
     try:
         key, lengths = expected(region, base)
     except Declined as why:
-        return f"# nothing is compiled yet, and types alone give no code: {why}; run it once"
+        return f"# nothing is compiled yet, and the types do not suffice: {why}; run it once"
     try:
         return decline_on_internal_error(show)(*make(key, lengths), kind)
     except Declined as why:
         if lengths.open == base.open:
             return f"# declined: {why}"
-        return f"# nothing is compiled yet, and open lengths give no code: {why}; run it once"
+        return (
+            f"# nothing is compiled yet, and dynamic lengths cannot be compiled: {why}; run it once"
+        )
 
 
 def expected(
     region: Region, base: DynamicDims, types: Iterable[Type | None] | None = None
 ) -> tuple[Signature, DynamicDims]:
-    """The signature of data of which only the types are known; Declined where they are too vague.
+    """The signature of data of these types; raises Declined if the types are too vague.
 
-    `base` are the axes that the region leaves open whatever comes. `types` are those of its inputs,
-    where more is known than the region says.
+    `base` are the axes that are always dynamic. `types` are those of the region's inputs, which may
+    be more precise than the region's own.
     """
     known = [value.type for value in region.inputs] if types is None else list(types)
     _expect_told([value.name for value in region.inputs], known)
@@ -112,7 +114,7 @@ def _expect_told(inputs: Iterable[str], types: Iterable[Type | None]) -> None:
 
 
 def _missing(known: Type | None) -> Iterator[str]:
-    """What the type of an input would have to tell."""
+    """The missing parts of an input's type."""
     match known:
         case None:
             yield "the type"
@@ -131,7 +133,7 @@ def _missing(known: Type | None) -> Iterator[str]:
 
 
 def _kind(known: Type | None) -> tuple[DType | None, tuple[Dim, ...]]:
-    """The dtype and extents of an input; those of a tensor without any for what is held outside."""
+    """The dtype and extents of an input; a boxed input counts as a tensor without extents."""
     match known:
         case Tensor(DType() as dtype, tuple() as shape) if dtype in NATIVE:
             return dtype, shape
@@ -143,7 +145,7 @@ def _kind(known: Type | None) -> tuple[DType | None, tuple[Dim, ...]]:
 def _named(
     kinds: list[tuple[DType | None, tuple[Dim, ...]]], base: DynamicDims
 ) -> dict[Axes, SymbolicDim | Axes]:
-    """What each axis whose extent no type tells is as long as: see `openings`."""
+    """The dynamic axes, grouped by equal length: see dynamic_dims.py."""
     axes = {(k, axis): dim for k, (_, dims) in enumerate(kinds) for axis, dim in enumerate(dims)}
     known: dict[Dim, SymbolicDim | Axes] = {
         dim: base.open[key] for key, dim in axes.items() if key in base.open and _is_name(dim)
@@ -156,7 +158,7 @@ def _named(
 
 
 def _is_name(dim: Dim) -> bool:
-    """Whether extents that are equal so are one length."""
+    """Whether equal extents of this dim have equal lengths."""
     return isinstance(dim, Symbol | Expression)
 
 

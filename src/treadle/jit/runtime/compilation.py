@@ -1,4 +1,4 @@
-"""A kernel becomes machine code, or is found in memory or on disk."""
+"""Compiles a kernel to machine code, or finds the code in memory or on disk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.symbols import Unlinkable
 
 _MAX_RECENT_KERNELS = 64
-"""How many kernels' machine code a process keeps for sessions that need it again."""
+"""The number of kernels whose machine code a process keeps for other sessions."""
 _UNREADABLE = (Unlinkable, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 _recent: dict[str, bytes] = {}
 _lock = ForkSafeLock()
@@ -34,7 +34,7 @@ _lock = ForkSafeLock()
 def compiled(
     kernel: Kernel, exact: Collection[SymbolicDim], store: DiskCache | None
 ) -> tuple[KernelArtifact, LoadedKernel]:
-    """The code of a kernel, without its text, ready to run.
+    """Compile a kernel; returns its code, without the text, ready to run.
 
     `exact` are the extents known before it runs.
     """
@@ -58,14 +58,14 @@ def compiled(
 def machine_code_of(
     kernel: Kernel, exact: Collection[SymbolicDim], store: DiskCache | None
 ) -> bytes | None:
-    """The machine code that was kept of a kernel; None where it must not be."""
+    """The machine code stored for a kernel; None if it must not be stored."""
     key = _key(kernel, exact)
     data = None if key is None else _kept(key, store)
     return None if data is None else deserialize(kernel, data)[1]
 
 
 def loaded(record: KernelRecord, store: DiskCache | None) -> LoadedKernel | None:
-    """The code of a record, ready to run; None where it is not what was written once."""
+    """The code of a record, ready to run; None if the record is damaged."""
     started = time.perf_counter()
     try:
         _make_ready(record.artifact, store)
@@ -87,16 +87,16 @@ def generate_code(
     surroundings: Surroundings = PYTHON,
     name: str = "kernel",
 ) -> KernelArtifact:
-    """The kernel in LLVM, for this machine unless a target is told."""
+    """The kernel in LLVM, for this machine unless a target is given."""
     from treadle.jit import codegen
 
     return codegen.emit_kernel(kernel, exact, target or llvm.host_target(), surroundings, name)
 
 
 def _key(kernel: Kernel, exact: Collection[SymbolicDim]) -> str | None:
-    """The name of a kernel's file; None where it must not be kept.
+    """The name of a kernel's file; None if it must not be stored.
 
-    What is kept is for this machine, which `llvm.description` tells without asking LLVM.
+    The code is for this machine, which `llvm.description` describes without loading LLVM.
     """
     source = _source()
     if not source:
@@ -119,7 +119,7 @@ def _kept(key: str, store: DiskCache | None) -> bytes | None:
 def _loaded_from(
     data: bytes, kernel: Kernel, store: DiskCache | None
 ) -> tuple[KernelArtifact, LoadedKernel] | None:
-    """What was kept of a kernel, ready to run; None where that is not what was written once."""
+    """The stored code of a kernel, ready to run; None if the file is damaged."""
     try:
         code, machine_code = deserialize(kernel, data)
         _make_ready(code, store)
@@ -148,16 +148,16 @@ _ENGINE = os.path.dirname(os.path.dirname(__file__))
 
 @cache
 def identity() -> str | None:
-    """What code depends on besides its region: this package, LLVM, the machine."""
+    """The dependences of code besides its region: this package, LLVM, the machine."""
     source = _source()
     return f"{source} {llvm.description()}" if source else None
 
 
 @cache
 def _source() -> str:
-    """The digest of the files of `treadle.jit`, which decide what code a kernel has; "" without.
+    """The digest of the files of `treadle.jit`, which determine a kernel's code; "" without them.
 
-    It is made as the room is imported, so that it is of the files that were.
+    It is computed when the room is imported, so it is that of the imported files.
     """
     digest = hashlib.sha256()
     files = sorted(_files(_ENGINE))

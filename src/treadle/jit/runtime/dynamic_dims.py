@@ -1,8 +1,8 @@
-"""Which axes of inputs are dynamic: those whose extent keeps changing between runs.
+"""Decides which axes of inputs are dynamic: those whose extent keeps changing between runs.
 
-An axis of an input with a third extent is open from then on, and axes that were always equally long
-are one extent. Extents of 0 and 1 stay in the signature: they broadcast, and little is like them.
-Where an open kernel does not fit the data that comes, all is closed again for good.
+An axis becomes dynamic with its third extent, and axes that were always equally long share one
+dynamic extent. Extents of 0 and 1 stay in the signature, because they broadcast. If kernels with
+dynamic axes fail too often, all axes stay static from then on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_MISSES = 3
 
 @dataclass(eq=False, slots=True)
 class DynamicDimTracker:
-    """The shapes that came so far, by their dtypes and ranks; not for two threads at once."""
+    """The shapes seen so far, by dtypes and ranks; not thread-safe."""
 
     base: DynamicDims
     seen: dict[object, list[Seen]] = field(default_factory=dict)
@@ -37,20 +37,20 @@ class DynamicDimTracker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether open kernels did not fit too often."""
+        """Whether kernels with dynamic axes failed too often."""
         return self.misses >= _MAX_MISSES
 
     def miss(self, lengths: DynamicDims) -> None:
-        """A kernel with these open axes could not be had, or did not fit."""
+        """Record that a kernel with these dynamic axes could not be compiled, or failed."""
         if lengths is not self.base:
             self.misses += 1
 
     def close(self) -> None:
-        """Nothing is left open from here on but what the region itself does."""
+        """Keep all axes static from now on, except those that are always dynamic."""
         self.misses = _MAX_MISSES
 
     def lengths(self, arrays: Sequence[np.ndarray]) -> DynamicDims:
-        """The axes that are open for these arrays."""
+        """The dynamic axes for these arrays."""
         if self.is_closed:
             return self.base
         kind = tuple((array.dtype, array.ndim) for array in arrays)
@@ -69,19 +69,19 @@ class DynamicDimTracker:
         return self.made[key]
 
     def _named(self, columns: Columns, seen: list[Seen]) -> dict[Axes, SymbolicDim | Axes]:
-        """What each axis to be opened is as long as: what the region leaves open, or the first one.
+        """The group of each axis that becomes dynamic: an axis of equal length, or the first one.
 
-        The same names give the same signatures, so they must also give the same extents.
+        Equal names give equal signatures, so they must also have equal extents.
         """
         names: dict[tuple[int, ...], SymbolicDim | Axes] = {
             tuple(each[k][axis] for each in seen): extent
             for (k, axis), extent in self.base.open.items()
-            if axis < len(seen[-1][k])  # what is held outside this time has no axes
+            if axis < len(seen[-1][k])  # a boxed input has no axes in this run
         }
         return {key: names.setdefault(column, key) for key, column in columns.items()}
 
     def _columns(self, seen: list[Seen], shapes: Seen) -> dict[Axes, tuple[int, ...]]:
-        """The extents that the axes to be opened had, one after the other."""
+        """The extents seen on the axes that become dynamic, one after the other."""
         axes = [(k, axis) for k, shape in enumerate(shapes) for axis in range(len(shape))]
         found = {
             (k, axis): tuple(each[k][axis] for each in seen)
@@ -92,7 +92,7 @@ class DynamicDimTracker:
 
 
 def opened_signature(base: DynamicDims, names: Mapping[Axes, SymbolicDim | Axes]) -> DynamicDims:
-    """The lengths with more axes open: each as long as an extent, or as an axis that is opened."""
+    """The lengths with more dynamic axes: each equal to an extent, or to another dynamic axis."""
     made = {name: SymbolicDim(f"d{name[0]}_{name[1]}") for name in names.values()
             if not isinstance(name, SymbolicDim)}  # fmt: skip
     found = {

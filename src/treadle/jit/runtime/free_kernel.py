@@ -1,4 +1,4 @@
-"""A kernel that needs nothing of Python, for shapes that are known without data."""
+"""Compiles a kernel that needs no Python, for shapes that are known without data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treadle.jit.toolchain import llvm
 from treadle.plan import Region
 
 _WORTH_SHARING_NS = 50_000
-"""The nanoseconds a nest of loops takes that is shared by threads of the caller."""
+"""The nanoseconds from which a loop nest is shared by threads of the caller."""
 
 
 def free_kernels(region: Region, types: Sequence[Type | None]) -> list[FreeKernel]:
@@ -84,12 +84,12 @@ def free_code(free: FreeKernel, target: Target, prefix: str, name: str) -> FreeC
 
 
 def free_object(text: str, target: Target, *, packs: bool = True) -> bytes:
-    """The object file of a module that calls nothing of the C library unasked."""
+    """The object file of a module that does not call the C library implicitly."""
     return llvm.object_code(without_builtins(text), packs=packs, target=target)
 
 
 def without_builtins(text: str) -> str:
-    """The module, in which LLVM takes no loop for a memcpy or memset of the C library."""
+    """The module with a flag that keeps LLVM from turning loops into memcpy or memset."""
     lines = text.split("\n")
     return "\n".join(
         f'{line} "no-builtins"' if line.startswith("define ") else line for line in lines
@@ -97,7 +97,7 @@ def without_builtins(text: str) -> str:
 
 
 def operators_without_code(steps: Iterable[Step]) -> Iterator[str]:
-    """The operators of steps and their bodies that native code calls in Python, by name."""
+    """The operators of steps and their bodies that would be host calls, by name."""
     for step in steps:
         if not _is_known(step):
             yield operator_of(step)

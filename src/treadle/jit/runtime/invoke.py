@@ -33,9 +33,12 @@ from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.plan import FallbackRequired, RunContext
 
 _WORKSPACE_ALIGNMENT = 64
-"""Bytes."""
+"""Alignment in bytes."""
 _ADOPTED_BYTES = 2**20
-"""Results from this size on keep the memory the kernel allocated; smaller ones are copied."""
+"""The size in bytes from which results keep the memory the kernel allocated.
+
+Smaller ones are copied.
+"""
 _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
@@ -52,14 +55,14 @@ Keeper = Callable[[list[Any]], Callable[[int], object]]
 
 
 class GuardFailed(FallbackRequired):
-    """A guard failed that compares extents."""
+    """A guard that compares extents failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputSlot:
-    """What a result is made from: its shape and dtype, `is_open` with extents of the run.
+    """How a result is allocated: its shape and dtype, `is_open` with dynamic extents.
 
-    `is_weighed`: the kernel fails before it writes a byte of it where the run allows fewer bytes.
+    `is_weighed`: if the run allows fewer bytes, the kernel fails before writing it.
     """
 
     shape: tuple[int | SymbolicDim, ...]
@@ -69,7 +72,7 @@ class OutputSlot:
 
     @classmethod
     def of(cls, node: Node, *, weighs: bool) -> OutputSlot:
-        """What this node of a kernel is made from."""
+        """The slot for this node of a kernel."""
         is_weighed = weighs and memory_limit.is_weighed_before(node)
         return cls(node.shape, node.dtype.numpy, not node.is_static, is_weighed)
 
@@ -78,10 +81,9 @@ class OutputSlot:
 class CallLayout:
     """The slots of a kernel by kind, each with its number.
 
-    `template` holds those that never change; `given` and `results` lead to the words of arrays,
-    `outs` are written by the kernel, `bounds` say how far it may go; `escapes` and `laid` are
-    kept alive for it, the latter constants laid out anew. `keepers` are escapes with objects, made
-    anew for what a run holds.
+    `template` holds the constant slots; `given` and `results` lead to the words of arrays, `outs`
+    are written by the kernel, `bounds` hold the limits; `escapes` (host calls) and `laid` (packed
+    constants) are kept alive. `keepers` are host calls with boxed values, bound for each run.
     """
 
     type: Any
@@ -100,7 +102,7 @@ class CallLayout:
 
     @property
     def calls(self) -> bool:
-        """Whether operators are called."""
+        """Whether there are host calls."""
         return bool(self.escapes or self.keepers)
 
     @classmethod
@@ -171,7 +173,7 @@ class CompiledKernel:
         threads: int = 1,
         kernels: HostKernels | None = None,
     ) -> CompiledKernel:
-        """With its slots sorted; `kernels` are numpy's unless they are given."""
+        """A kernel with its slots sorted; `kernels` are numpy's by default."""
         results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
         clocks = Clocks(code) if code.clocks else None
         layout = CallLayout.of(code, kernels or HostKernels(), clocks)
@@ -188,10 +190,10 @@ def invoke(
     path: str,
     held: list[Any] | None = None,
 ) -> list[Any]:
-    """The results for these arrays, row-major ones; `lengths` are those of the axes left open.
+    """Run the kernel on these row-major arrays; `lengths` are the extents of dynamic axes.
 
-    `held` are objects by their numbers, those of inputs; results may be among them.
-    Raises Refused where the kernel fails, Declined where it has no way to give these results.
+    `held` maps handles to boxed inputs; results may be among them. Raises FallbackRequired if the
+    kernel fails, Declined if it cannot produce these results.
     """
     if compiled.trips:
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
@@ -227,14 +229,14 @@ def invoke(
 
 
 def _with_objects(compiled: CompiledKernel, results: list[Any], held: list[Any]) -> list[Any]:
-    """The results, what is held outside instead of its number."""
+    """The results, with boxed objects instead of handles."""
     for number in compiled.kernel.boxed_results:
         results[number] = held[int(results[number])]
     return results
 
 
 def _bind(layout: CallLayout, slots: Any, keep: list[Any], held: list[Any]) -> None:
-    """Fill the slots of what is called for this run alone."""
+    """Fill the slots of host calls for this run."""
     for number, keeper in layout.keepers:
         keep.append(keeper(held))
         slots[number] = id(keep[-1])
@@ -250,7 +252,7 @@ def _workspace(size: int) -> np.ndarray:
 def _call_bounded(
     compiled: CompiledKernel, results: list[Any], slots: Any, context: RunContext, path: str
 ) -> None:
-    """The call of a kernel that counts iterations, or weighs what loops hold."""
+    """Call a kernel that counts iterations or bytes."""
     left, room = (compiled.layout.bounds.get(kind) for kind in _BOUNDS)
     if room is not None:
         slots[room] = context.bytes_left
@@ -284,7 +286,7 @@ def _call(
 
 
 def _status(compiled: CompiledKernel, slots: Any) -> int:
-    """Run it, with the team if its work may be shared."""
+    """Run the kernel, with the thread pool if its work may be shared."""
     team, place = compiled.layout.thread_pool, ctypes.addressof(slots)
     if team is None:
         return compiled.machine.call(place)
@@ -293,13 +295,13 @@ def _status(compiled: CompiledKernel, slots: Any) -> int:
 
 
 def _tell_weight(compiled: CompiledKernel, slots: Any, context: RunContext) -> None:
-    """Raise what the kernel says of the loop that would hold too much."""
+    """Raise the error for the loop that would exceed the limit of bytes."""
     told = _told(compiled, slots)
     context.hold(context.held + told[memory_limit.SIZE], *_where(compiled, told))
 
 
 def _told(compiled: CompiledKernel, slots: Any) -> dict[int, int]:
-    """What the kernel says of the loop that is over a bound."""
+    """The kernel's report of the loop that exceeded a limit."""
     outs = compiled.layout.outs
     return {which: slots[number] for (kind, which), number in outs.items() if kind == "over"}
 
@@ -311,7 +313,7 @@ def _where(compiled: CompiledKernel, told: Mapping[int, int]) -> tuple[str, tupl
 
 
 def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room: int) -> list[Any]:
-    """The arrays results are written into; None for one whose length nobody knows."""
+    """The arrays for results; None for one of unknown length."""
     made: list[Any] = []
     try:
         for result in compiled.results:
@@ -331,9 +333,9 @@ def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room:
 
 
 def _counted(node: Node) -> str | None:
-    """The path of the loop a result is of, if it runs as often as it is told, whatever it slices.
+    """The path of the loop of a result, if it runs its trip count, whatever it slices.
 
-    Where one slices, interp says first whether its lengths agree.
+    If a loop slices, interp first reports lengths that disagree.
     """
     while node.operands and not isinstance(node.op, Result):
         node = node.operands[0]
@@ -353,7 +355,7 @@ def _open(result: OutputSlot, lengths: Mapping[SymbolicDim, int], room: int) -> 
 def _take_grown(
     compiled: CompiledKernel, results: list[Any], slots: Any, grown: Sequence[AdoptedBuffer]
 ) -> None:
-    """Results of sizes nobody knew: large ones where the kernel made them, of small ones a copy."""
+    """Take over results of unknown size: large ones in the kernel's memory, small ones copied."""
     outs = compiled.layout.outs
     for number, lent in zip(compiled.code.grown, grown, strict=True):
         result = compiled.results[number]

@@ -1,8 +1,8 @@
-"""The kernels of one region by signature: which one runs some arrays, made when it is not there.
+"""The kernels of one region by signature: finds the kernel for given arrays, or compiles it.
 
-A guard that fails teaches the cache: the next kernel of the signature assumes nothing, or has no
-axis more dynamic than the region needs, or there is none. Where runs must be deterministic nothing
-is learned: no axis becomes dynamic, no kernel is made for values or assumes anything.
+A failed guard changes the policy: the next kernel of the signature makes no assumptions, or has
+only the dynamic axes the region needs, or there is none. For deterministic runs the policy is
+fixed: no axis becomes dynamic, and no kernel is made for values or assumes anything.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from treadle.jit.toolchain.uninterruptible import run_aside
 from treadle.plan import RunContext
 
 _MAX_SHAPES = 256
-"""Sets of input shapes whose kernel a region remembers."""
+"""The number of input shape sets whose kernel a region remembers."""
 _MAX_KERNELS = 32
 """Kernels that a region keeps."""
 _POLL_SECONDS = 0.005
-"""How often a run that waits for another's compilation looks whether it must stop."""
+"""The interval at which a run waiting for another's compilation polls."""
 _MAX_MISFITS = 2
-"""Runs in a row that a kernel may refuse before its signature has no kernel."""
-_MISFIT = "shapes that change inside the run did not fit its code, twice in a row"
+"""The number of consecutive failures after which a signature has no kernel."""
+_MISFIT = "the code failed twice in a row because shapes change inside the run"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
 Found = tuple[CompiledKernel, Mapping[SymbolicDim, int]] | str
-"""A kernel and the extents of its dynamic dims, or why there is none."""
+"""A kernel and the extents of its dynamic dims, or the reason why there is none."""
 
 
 @dataclass(eq=False, slots=True)
@@ -73,7 +73,7 @@ class KernelCache:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        """No shapes have come yet."""
+        """Start without seen shapes."""
         self.dynamic_dims = DynamicDimTracker(self.compiler.base)
         if self.compiler.is_deterministic:
             self.dynamic_dims.close()
@@ -82,7 +82,7 @@ class KernelCache:
     def find(
         self, arrays: Sequence[np.ndarray], context: RunContext
     ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int]]:
-        """The kernel for these arrays and the extents of its dynamic dims; Declined without one."""
+        """The kernel for these arrays and the extents of its dynamic dims; raises Declined."""
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
         watched = self.values.all
         if watched:
@@ -100,12 +100,12 @@ class KernelCache:
         return found
 
     def _awaited(self, arrays: Sequence[np.ndarray], context: RunContext) -> Found:
-        """The kernel, made in a thread that goes on where the run must stop meanwhile."""
+        """The kernel, compiled in a thread that continues if the run is stopped meanwhile."""
         seek = partial(self._sought, arrays)
         if not context.may_stop:
             return seek()
         poll = partial(context.poll, self.compiler.region.path, (), _UNFINISHED)
-        while self.lock.locked():  # here: a thread for each run that waits would outlive it
+        while self.lock.locked():  # wait here: a thread for each waiting run would outlive it
             poll()
             time.sleep(_POLL_SECONDS)
         return run_aside(seek, poll)
@@ -132,7 +132,7 @@ class KernelCache:
             return str(why)
 
     def _make(self, key: Signature, arrays: Sequence[np.ndarray], dims: DynamicDims) -> Signature:
-        """Make the kernel of a signature, or of its values too where its extents depend on them."""
+        """Compile the kernel of a signature, also of its values if its extents depend on them."""
         try:
             kept = self._read_record(key, dims)
             if kept is not None:
@@ -162,10 +162,10 @@ class KernelCache:
         write_record(self.compiler, self.records, key, made, dims)
 
     def _evict(self) -> None:
-        """Make room for another kernel: the least recently used one goes.
+        """Make room for another kernel: remove the least recently used one.
 
-        `by_shapes` is cleared, so that each signature used from here on comes by `_cached` once,
-        which puts it last: a run that finds its shapes in `by_shapes` pays nothing for that.
+        `by_shapes` is cleared, so that each signature used from now on passes `_cached` once, which
+        marks it as recent: runs found in `by_shapes` need no bookkeeping.
         """
         while len(self.compiled) >= _MAX_KERNELS:
             key = next(iter(self.compiled))
@@ -178,10 +178,11 @@ class KernelCache:
     def missed(
         self, arrays: Sequence[np.ndarray], kernel: CompiledKernel
     ) -> Callable[[], None] | None:
-        """Learn from a failed guard.
+        """Adapt to a failed guard.
 
-        Gives what to do once another engine has answered, so that the data is not at fault: the
-        misfit of a kernel that assumes nothing and has no more dynamic axes than it needs.
+        Returns a function to call once another engine has succeeded, so that the data is valid: it
+        records the failure of a kernel that makes no assumptions and has no additional dynamic
+        axes.
         """
         if self.compiler.is_deterministic:
             return None
@@ -201,14 +202,14 @@ class KernelCache:
         return [key for key, made in self.compiled.items() if made is kernel]
 
     def _assume_nothing(self, kernel: CompiledKernel) -> None:
-        """Have another kernel made in the place of this one."""
+        """Replace this kernel by one that makes no assumptions."""
         for key in self._keys(kernel):
             self.unassuming.add(key)
             del self.compiled[key]
         self.by_shapes.clear()
 
     def _misfit(self, kernel: CompiledKernel) -> None:
-        """Have no kernel for its signature any more where it refused the data twice in a row."""
+        """Remove the kernel of a signature that failed twice in a row."""
         with self.lock:
             for key in self._keys(kernel):
                 self.misfits[key] = self.misfits.get(key, 0) + 1
@@ -217,7 +218,7 @@ class KernelCache:
                     self.by_shapes.clear()
 
     def fitted(self, kernel: CompiledKernel) -> None:
-        """Forget how often the kernel refused the data before."""
+        """Reset the count of the kernel's failures."""
         with self.lock:
             for key in self._keys(kernel):
                 self.misfits.pop(key, None)
@@ -233,7 +234,7 @@ class KernelCache:
         return True
 
     def forget_shapes_of(self, leaf: Leaf) -> None:
-        """Drop all kernels: the next ones expect no extents of the results of this host call."""
+        """Drop all kernels: the next ones take this host call's extents from each call."""
         if self.compiler.is_deterministic or not self.compiler.host_kernels.vary(leaf):
             return
         with self.lock:
@@ -241,11 +242,11 @@ class KernelCache:
             self.by_shapes.clear()
 
     def is_hopeless(self) -> bool:
-        """Whether there was no kernel for any data that came."""
+        """Whether there was no kernel for any data so far."""
         if self.compiler.is_deterministic:
             return False
         with self.lock:
-            made = self.compiled.values()  # none where another thread has begun anew
+            made = self.compiled.values()  # none if another thread has started again
             return bool(made) and all(isinstance(each, str) for each in made)
 
 

@@ -1,4 +1,4 @@
-"""A region that native code runs: arrays in, a kernel found or made, results out."""
+"""A region run by native code: finds or compiles a kernel for the arrays, and runs it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NativeRegion:
     """The Runnable of a region.
 
     `list_outputs` are the numbers of the outputs that are sequences. `conditions` are those of the
-    inputs that are a loop's condition: kernels are made for true ones.
+    inputs that are a loop's condition: kernels are compiled for true ones.
     """
 
     region: Region
@@ -40,7 +40,10 @@ class NativeRegion:
     conditions: tuple[int, ...] = ()
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """Run it; FallbackRequired where no kernel takes this data, or the kernel failed."""
+        """Run the region.
+
+        Raises FallbackRequired if there is no kernel for this data, or it failed.
+        """
         boxes: list[object] = []
         cache = self.cache
         try:
@@ -67,7 +70,7 @@ class NativeRegion:
         return refused
 
     def _array(self, number: int, value: object, boxes: list[object]) -> np.ndarray:
-        """An input as an array; a value without a native form is boxed, and known by its handle."""
+        """An input as an array; a value without a native form is boxed and passed as its handle."""
         if isinstance(value, np.ndarray) and dtype_of(value.dtype) in NATIVE:
             return row_major(value)
         if isinstance(value, list):
@@ -93,7 +96,7 @@ class NativeRegion:
 
     @property
     def traits(self) -> RunnableTraits:
-        """The memory of a result belongs to the caller alone, unless the result was boxed."""
+        """The memory of a result belongs to the caller only, unless the result was boxed."""
         return RunnableTraits(
             returns_fresh_arrays=True,
             reports=self.reports,
@@ -101,12 +104,12 @@ class NativeRegion:
         )
 
     def reports(self) -> list[CompilationReport]:
-        """A report for each signature that came, without those still being compiled."""
+        """A report for each signature so far, without those still being compiled."""
         compiled = dict(self.cache.compiled)
         return [report_of(self.region.inputs, key, found) for key, found in compiled.items()]
 
     def predicted_report(self) -> CompilationReport:
-        """What the types alone say before any data came; nothing is compiled."""
+        """A report from the types alone, before the first run; nothing is compiled."""
         return predicted_report(self.region, self.compiler.base, self._predicted)
 
     def _predicted(

@@ -1,4 +1,4 @@
-"""From a region and a signature to machine code: what a region's kernels have in common.
+"""Compiles a region for a signature: the state common to all kernels of a region.
 
 signature -> `lowered` -> Kernel -> `configured` -> Kernel -> `compile_kernel` -> CompiledKernel
 """
@@ -36,7 +36,7 @@ _log = logging.getLogger("treadle")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RegionCompiler:
-    """A region and how its kernels are made.
+    """A region and the settings for compiling its kernels.
 
     `base` are the axes that are dynamic in every kernel, `known` the inputs whose value never
     changes. `store` keeps machine code for other processes. `threads` may share the work of a run.
@@ -60,10 +60,7 @@ class RegionCompiler:
 def lowered(
     compiler: RegionCompiler, key: Signature, dims: DynamicDims, *, may_assume: bool
 ) -> Kernel:
-    """The kernel IR of the region for a signature; Declined where it has no native code.
-
-    Where a run limits what loops hold, they carry values as the program says.
-    """
+    """The kernel IR of the region for a signature; raises Declined if it has no native code."""
     from treadle.jit.schedule.canonical import canonical
 
     kernel = specialize(
@@ -75,7 +72,7 @@ def lowered(
 
 
 def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:
-    """The kernel with the limits it observes; Declined where compiling it does not pay."""
+    """The kernel with the limits it observes; raises Declined if compiling does not pay."""
     region = compiler.region
     if region.next_best_engine:
         why = why_unprofitable(region.steps, kernel, compiler.threads, compiler.host_kernels)
@@ -129,7 +126,7 @@ def _ready(
 def read_record(
     compiler: RegionCompiler, records: KernelRecords, key: Signature, dims: DynamicDims
 ) -> CompiledKernel | None:
-    """The kernel that another process made for a signature of the same region."""
+    """Read the kernel that another process compiled for a signature of the same region."""
     record = records.read(key, dims, compiler.known)
     machine = None if record is None else loaded(record, compiler.store)
     if record is None or machine is None:
@@ -144,7 +141,7 @@ def write_record(
     made: CompiledKernel,
     dims: DynamicDims,
 ) -> None:
-    """Keep a kernel for other processes."""
+    """Store a kernel for other processes."""
     machine_code = machine_code_of(made.kernel, made.exact, compiler.store)
     if machine_code is not None:
         record = KernelRecord(made.kernel, made.code, made.exact, machine_code)

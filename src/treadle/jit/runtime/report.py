@@ -29,13 +29,13 @@ _WAYS = {
     "antidiagonals": "nested loops computed by antidiagonals (wavefront)",
     "linear": "linear recurrences by parallel prefix, several iterations at once",
 }
-"""What is counted as code is written, in words."""
+"""The descriptions of the counts from code generation."""
 
 
 def report_of(
     inputs: Sequence[Value], signature: Signature, made: CompiledKernel | str
 ) -> CompilationReport:
-    """What was made for this signature of these inputs: a kernel, or why there is none."""
+    """The report for this signature of these inputs: a kernel, or why there is none."""
     title = _title(inputs, signature)
     if isinstance(made, str):
         return CompilationReport(title, (f"declined: {made}",), {"declined": made}, lambda kind: "")
@@ -103,7 +103,7 @@ def _facts(data: Mapping[str, object]) -> Iterable[str]:
             shown = (f"{what} {count}" for what, count in found.items())
             yield f"{word}: {', '.join(shown)}"
     if data["held"]:
-        yield f"held outside, since they have no native form: the results of {data['held']} calls"
+        yield f"boxed, since they have no native form: the results of {data['held']} calls"
     if data["nests"]:
         yield f"fused: {data['fused']} operations on arrays in {data['nests']} loop nests"
     if data["in_place"] or data["copied"] or data["taking_turns"]:

@@ -1,6 +1,6 @@
-"""Specializes a region to the dtypes and shapes of a run: the kernel for all runs like it.
+"""Specializes a region to the dtypes and shapes of a run.
 
-The length of what only loops at the top slice, and trip counts, stay out of the signature.
+Trip counts, and lengths of axes that only top-level loops slice, are not part of the signature.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from treadle.jit.policy.companions import expect_small
 from treadle.plan import Region
 
 Kind = tuple[DType | None, tuple[int, ...]]
-"""A dtype and a shape; without a dtype: held outside."""
+"""A dtype and a shape; without a dtype: boxed."""
 Given = Kind | tuple[DType | None, tuple[int, ...], bytes]
 Signature = tuple[Given, ...]
-"""What each input is: its dtype, its shape, and its elements where a kernel is made for them."""
+"""For each input its dtype, its shape, and its elements if a kernel is made for them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DynamicDims:
-    """The axes of inputs whose extent stays open, and which of them are one length.
+    """The dynamic axes of inputs, and which of them have equal lengths.
 
-    How long a sequence is stays open too, unless it is empty; `lists` are the sequences.
+    The length of a sequence is dynamic too, unless it is empty; `lists` are the sequences.
     """
 
     open: Mapping[tuple[int, int], SymbolicDim] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class DynamicDims:
 
     @classmethod
     def of(cls, region: Region) -> DynamicDims:
-        """The open axes: of inputs that loops of the region slice along it, and nothing else."""
+        """The dynamic axes: those that top-level loops slice, and no other step reads."""
         place = {value: k for k, value in enumerate(region.inputs)}
         sliced: dict[tuple[int, int], SymbolicDim] = {}
         otherwise = set(region.outputs)
@@ -81,7 +81,7 @@ class DynamicDims:
 
 
 def _axis(value: Value | None, axis: int) -> int:
-    """The axis counted from the front; -1 where the rank is not known."""
+    """The axis counted from the front; -1 if the rank is unknown."""
     shape = getattr(value.type, "shape", None) if value is not None else None
     if axis >= 0:
         return axis
@@ -105,14 +105,14 @@ def conditions(region: Region) -> tuple[int, ...]:
 
 
 def signature(arrays: Sequence[np.ndarray], lengths: DynamicDims) -> Signature:
-    """What a kernel is made for; an open extent is a number below zero, equal ones the same."""
+    """The signature of a kernel; a dynamic extent is negative, equal ones have equal numbers."""
     return signature_key([(dtype_of(array.dtype), array.shape) for array in arrays], lengths)
 
 
 def signature_key(kinds: Sequence[Kind], lengths: DynamicDims) -> Signature:
-    """The signature of inputs of these dtypes and shapes; of open axes the extent is not looked at.
+    """The signature of inputs of these dtypes and shapes, ignoring the extents of dynamic axes.
 
-    But that of a sequence, which stays where it is 0.
+    An empty sequence keeps its extent of 0.
     """
     found: list[Kind] = []
     order = list(dict.fromkeys(lengths.open.values()))
@@ -129,11 +129,11 @@ def signature_key(kinds: Sequence[Kind], lengths: DynamicDims) -> Signature:
 
 
 Known = Mapping[int, np.ndarray]
-"""Inputs whose value is known beforehand, by position."""
+"""Inputs with a constant value, by position."""
 
 
 def known_inputs(region: Region, model: Model) -> Known:
-    """The inputs that a Constant makes."""
+    """The inputs defined by a Constant."""
     wanted = {value: k for k, value in enumerate(region.inputs)}
     found: dict[int, np.ndarray] = {}
     for visit in walk_block(model.main):
@@ -158,12 +158,13 @@ def specialize(
     may_assume: bool = True,
     holding: Collection[int] | None = None,
 ) -> Kernel:
-    """The kernel of a region for a signature; Declined where there is none.
+    """The kernel of a region for a signature; raises Declined if there is none.
 
     `may_assume`: it may expect of the data what holds in most runs. `holding` are the inputs that
     it takes to be true: those that are the condition of a loop, unless others are told.
 
-    Where its loops would hold values outside it is written again with their parts, if it may be.
+    If its loops would box values, the region is lowered again with scalarized sequences, if
+    possible.
     """
     held = conditions(region) if holding is None else holding
 
@@ -194,12 +195,12 @@ def specialize(
 
 
 def _is_fewer(kernel: Kernel, other: Kernel | Declined) -> bool:
-    """Whether fewer calls in its loops have to do with what is held outside."""
+    """Whether its loops contain fewer calls on boxed values."""
     return isinstance(other, Declined) or _held(kernel.main) < _held(other.main)
 
 
 def _held(block: BlockNode, *, inside: bool = False) -> int:
-    """How many calls in loops have to do with what is held outside."""
+    """The number of calls on boxed values in loops."""
     count = 0
     for node in block.nodes:
         count += inside and isinstance(node.op, HostCall) and node.op.has_objects
@@ -219,7 +220,7 @@ def _written(
     *,
     may_assume: bool,
 ) -> Kernel:
-    """The kernel of the block of a region, or of one that stands for it."""
+    """The kernel of a region's block, or of a block that replaces it."""
     b = LoweringBuilder.start()
     b.kernels, b.may_assume = kernels, may_assume
     inputs: list[Node] = []
@@ -259,7 +260,7 @@ def _written(
 
 
 def trip_count_inputs(kernel: Kernel) -> dict[SymbolicDim, int]:
-    """The extents that are a trip count, max(input, 0), and the input that is it."""
+    """The extents that are trip counts, max(input, 0), and their inputs."""
     found: dict[SymbolicDim, int] = {}
     for node in all_nodes(kernel.main):
         extent = node.op.extent if isinstance(node.op, LoopNode) else None
@@ -277,7 +278,7 @@ def trip_count_inputs(kernel: Kernel) -> dict[SymbolicDim, int]:
 
 
 def _input_of(node: Node) -> int | None:
-    """The input a scalar is the one element of."""
+    """The input whose only element the scalar is."""
     while not isinstance(node.op, Input):
         if not isinstance(node.op, View) and node.op != Elementwise("cast"):
             return None

@@ -1,7 +1,7 @@
 """Specialization by value: small integer inputs that shapes depend on.
 
-What the program computes of shapes before a loop reaches it as small whole numbers. Known, they
-make plain extents; after some different ones they stay what the run tells.
+Shape computations before a loop reach it as small integer inputs. If their values are known,
+extents are static; after several different values they stay dynamic.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.specialize import Signature, trip_count_inputs
 
 _MAX_ELEMENTS = 16
-"""Elements of an input for whose values kernels are made."""
+"""The number of elements of an input for whose values kernels are made."""
 _MAX_VALUES = 2
-"""Different values of one input that get a kernel each."""
+"""The number of different values of one input that get a kernel each."""
 
 
 @dataclass(eq=False, slots=True)
 class ValueSpecialization:
-    """The shaping inputs found so far, by signature, and the values that came.
+    """The inputs that shapes depend on, by signature, and the values seen.
 
-    `most_values` is how many values of a signature have a kernel of their own; 0: none ever has.
+    `most_values` is the number of values of a signature that get their own kernel; 0 disables it.
     """
 
     most_values: int = _MAX_VALUES
@@ -34,7 +34,7 @@ class ValueSpecialization:
     all: tuple[int, ...] = ()
 
     def found(self, key: Signature, kernel: Kernel) -> bool:
-        """Note the shaping inputs of an open kernel; whether there are any."""
+        """Record the inputs that a kernel's shapes depend on; returns whether there are any."""
         inputs = set(_shaping(kernel)) if self.most_values else set[int]()
         if inputs:
             self.inputs[key] = tuple(sorted(inputs))
@@ -42,14 +42,14 @@ class ValueSpecialization:
         return bool(inputs)
 
     def forget(self, key: Signature) -> None:
-        """The kernel of a signature with values was dropped: others may have its place."""
+        """Forget a dropped kernel of a signature with values, so that others may replace it."""
         for open_key, known in list(self.values.items()):
             known.discard(key)
             if not known:
                 del self.values[open_key], self.inputs[open_key]
 
     def valued(self, key: Signature, arrays: Sequence[np.ndarray]) -> Signature:
-        """The signature with the values of its shaping inputs, unless too many different came."""
+        """The signature with the values of such inputs, unless too many different ones came."""
         places = self.inputs.get(key, ())
         if not places:
             return key
@@ -75,9 +75,9 @@ def _shaping(kernel: Kernel) -> Iterator[int]:
 
 
 def _inputs(source: Node) -> Iterator[int]:
-    """The small whole numbers that a number is made of, as far as knowing them would make it known.
+    """The small integer inputs that a number is computed from, if their values determine it.
 
-    What a loop gives is not known before it runs.
+    Results of a loop are not known before it runs.
     """
     seen, waiting = set[Node](), [source]
     while waiting:

@@ -1,1 +1,1 @@
-"""Decisions that codegen follows: where values are stored, what is fused, what a nest costs."""
+"""Scheduling decisions for code generation: storage, fusion and costs."""

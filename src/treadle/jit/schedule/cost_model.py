@@ -1,12 +1,12 @@
 """The cost model: nanoseconds for an element in a vectorized loop on one thread.
 
-    a function              0.006; 0.12 where it is a series; 1 where that is summed in float64
+    a function              0.006; 0.12 if it is a series; 1 if that is summed in float64
     an array                0.012 for an element read, 0.02 for one written
     a product of matrices   0.018 for each product, 0.03 for a number of the right one, which four
                             rows share
 
-of four bytes; of eight twice as much, and a series of float64 sixteen times. Measured on 2 cores of
-Zen 5; a tenth of it more or less changes little, ten times as much would.
+for elements of four bytes; eight bytes cost twice as much, and a series in float64 sixteen times.
+Measured on 2 cores of Zen 5; decisions do not change within 10 %, but would within a factor of 10.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ _QUICK = frozenset((
 _READ, _WRITTEN = 0.012, 0.02
 _PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
 _MIN_INTERLEAVED_NS = 0.1
-"""Cost of an element from which several are computed side by side."""
+"""The cost of an element from which several are computed independently."""
 COPIED, ADDED = _READ + _WRITTEN, _PLAIN
-"""Of copying an element, and of adding one."""
+"""The cost of copying an element, and of adding one."""
 
 
 def per_product(dtype: DType, rows: object) -> float:
-    """Of one product in a product of matrices with so many rows, and of adding it."""
+    """The cost of one product in a matrix product with so many rows, and of adding it."""
     together = min(max(rows, 1), _ROWS) if isinstance(rows, int) else _ROWS
     return (_PRODUCT + _FACTOR / together) * _words(dtype)
 
 
 def per_element(places: StorageMap, loaded: Container[Node], nodes: Iterable[Node]) -> float:
-    """Of computing one element of each node and writing it; `loaded` are nodes in memory."""
+    """The cost of computing and writing one element of each node; `loaded` are nodes in memory."""
     own = list(nodes)
     return _read(places, loaded, own, set(own)) + sum(_WRITTEN * _words(node.dtype) for node in own)
 
 
 def per_read(places: StorageMap, loaded: Container[Node], node: Node) -> float:
-    """Of reading one element, or computing it where it is not in memory."""
+    """The cost of reading one element, or computing it if it is not in memory."""
     return _read(places, loaded, [node], set())
 
 
 def interleave_hint(cost: float, length: object) -> Sequence[str]:
-    """Hints for a loop whose elements take `cost` each, computed one after the other.
+    """Loop hints to interleave the computation of elements that take `cost` each.
 
-    What an element waits for, one function for the other, is longer than the processor sees ahead:
-    several elements are written side by side. Of ten `tanh` of each other on 262,144 elements each
-    takes 0.85 nanoseconds one by one, 0.51 two abreast, 0.30 four, 0.29 eight.
+    A chain of dependent functions exceeds the processor's out-of-order window, so several elements
+    are computed independently. In a chain of ten `tanh` over 262,144 elements each takes 0.85
+    nanoseconds one element at a time, 0.51 with two, 0.30 with four, 0.29 with eight.
     """
     is_worth_it = cost >= _MIN_INTERLEAVED_NS and interleaves(length)
     return ("unroll.disable", f"interleave.count={INTERLEAVED_ELEMENTS}") if is_worth_it else ()
@@ -82,7 +82,10 @@ def _read(
 
 
 def _read_by(node: Node) -> Sequence[Node]:
-    """What an element is made of: of a Join's, of one operand, mostly the largest."""
+    """The operands that an element is computed from.
+
+    For a Concat one of them, usually the largest.
+    """
     if not isinstance(node.op, Concat):
         return node.operands
     return [max(node.operands, key=lambda each: each.size)]

@@ -2,9 +2,9 @@
 
     u + Pad(change)  of [256,256]:      for i in 0..1, 1..255, 255..256:
                                             for j in 0..1, 1..255, 255..256:
-                                                each of these nine knows what it reads
+                                                each of these nine reads one operand
 
-A nest is cut wherever an operand of such a Join ends.
+A nest is split wherever an operand of such a Concat ends.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from math import prod
 from treadle.jit.kernel.ir import Concat, Elementwise, Node, symbolic_dims
 
 Pieces = tuple[tuple[int, ...], ...]
-"""Along each axis the places where a piece begins, and where the last one ends."""
+"""Along each axis the starts of the pieces, and the end of the last one."""
 _MOST_PIECES = 9
 _WIDE, _NARROW_PART = 16, 8
 
 
 def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) -> Pieces | None:
-    """Where a nest of these nodes is cut; None where no Join is read in it."""
+    """The pieces of a nest of these nodes; None if it reads no Concat."""
     shapes = {node.shape for node in nodes if node.is_static}
     if len(shapes) != 1:
         return None
@@ -43,7 +43,7 @@ def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) ->
 
 
 def _inner(node: Node, start: tuple[int, ...]) -> Iterable[tuple[Node, tuple[int, ...]]]:
-    """What a node reads that has its shape, or a part of it, and where in the nest that is."""
+    """The nodes of its shape, or a part of it, that a node reads, and their place in the nest."""
     match node.op:
         case Elementwise():
             yield from ((o, start) for o in node.operands if o.shape == node.shape)
@@ -55,17 +55,17 @@ def _inner(node: Node, start: tuple[int, ...]) -> Iterable[tuple[Node, tuple[int
 
 
 def together(all_cuts: Iterable[Pieces]) -> Pieces:
-    """The cuts of nests of one shape that become one."""
+    """The pieces of fused nests of one shape."""
     return tuple(tuple(sorted(set().union(*each))) for each in zip(*all_cuts, strict=True))
 
 
 def count(found: Pieces) -> int:
-    """How many pieces there are."""
+    """The number of pieces."""
     return prod(len(places) - 1 for places in found)
 
 
 def are_few(found: Pieces) -> bool:
-    """Whether there are few pieces, and hardly an element is in one too narrow for vectors."""
+    """Whether there are few pieces, and few elements in pieces too narrow for vectors."""
     widths = [end - start for start, end in pairwise(found[-1])] if found else []
     narrow = sum(width for width in widths if width < _WIDE)
     return 0 < count(found) <= _MOST_PIECES and narrow * _NARROW_PART <= sum(widths)

@@ -1,9 +1,9 @@
-"""Reassociation of chains of one associative function: operands known early come first.
+"""Reassociation of chains of one associative function: operands available early come first.
 
     min(min(up, left + 1), diagonal)  =  min(min(up, diagonal), left + 1)
 
-where `left` was computed by the iteration before, so that only one step is left to wait for. Only
-functions that give the same in every order: of whole numbers, and the larger or smaller of floats.
+where `left` was computed by the previous iteration, so that only one step depends on it. Only for
+functions with the same result in every order: on integers, and the maximum or minimum of floats.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from treadle.jit.kernel.traversal import all_nodes
 _WHOLE = frozenset(("add", "mul", "and", "or", "xor", "min", "max"))
 _ANY = frozenset(("min", "max"))
 _CARRIED_LATENESS = 1_000_000
-"""Lateness of a carried value: after everything else of an iteration."""
+"""The lateness of a carried value: later than everything else in an iteration."""
 
 
 def reassociated(
     kernel: Kernel, readers: Mapping[Node, tuple[Node, ...]]
 ) -> dict[Node, list[Node]]:
-    """The operands of each chain, by its last node; those with nothing to gain are left out."""
+    """The reordered operands of each chain, by its last node; only of chains that gain."""
     found: dict[Node, list[Node]] = {}
     for node in all_nodes(kernel.main):
         if isinstance(node.op, Loop):
@@ -53,7 +53,7 @@ def _is_free(node: Node, last: Node) -> bool:
 
 
 def _circular(loop: Loop) -> set[Node]:
-    """The states whose next value is made of their last."""
+    """The states whose next value depends on their old one."""
     reached = {state: _states(after) for state, after in zip(loop.states, loop.nexts, strict=True)}
     for _ in loop.states:
         reached = {
@@ -64,7 +64,7 @@ def _circular(loop: Loop) -> set[Node]:
 
 
 def _states(node: Node) -> set[Node]:
-    """The states of the same loop that a node is made of."""
+    """The states of the same loop that a node depends on."""
     found, seen, waiting = set[Node](), set[Node](), [node]
     while waiting:
         each = waiting.pop()
@@ -78,7 +78,7 @@ def _states(node: Node) -> set[Node]:
 
 
 def _lateness(body: Block, circular: set[Node]) -> dict[Node, int]:
-    """How many steps of the iteration a node waits for, after it waited for the one before."""
+    """The number of steps between the previous iteration's states and the node."""
     late: dict[Node, int] = {}
     for node in body.nodes:
         before = max((late.get(operand, 0) for operand in node.operands), default=0)

@@ -1,9 +1,9 @@
-"""Where each value of a kernel is stored.
+"""Assigns the storage of each value of a kernel.
 
-REGISTERS   one LLVM value for each element: a few elements, computed where they stand
-NEST        element by element in a loop nest that nodes of one shape share
-INLINE      nowhere: computed anew by whoever reads it, index by index; a Join piece by piece
-BUFFER      in memory, whole, before anything reads it
+REGISTERS   one LLVM value for each element: few elements, computed in place NEST        element by
+element in a loop nest that nodes of one shape share INLINE      not stored: recomputed by its
+readers at each index; a Concat piece by piece BUFFER      in memory, whole, before anything reads
+it
 """
 
 from __future__ import annotations
@@ -38,45 +38,47 @@ from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 
 MAX_SCALARS_PER_VALUE = 16
-"""Elements of a tensor that are kept in registers."""
+"""The number of elements of a tensor that are kept in registers."""
 MAX_UNROLLED_ELEMENTS = 512
-"""Elements that a reduction or a product into registers reads."""
+"""The number of elements that a reduction or product into registers may read."""
 MAX_UNROLLED_EXPENSIVE = 96
-"""Expensive functions of a block that are written one by one."""
+"""The number of expensive functions of a block that are unrolled."""
 EXPENSIVE_FUNCTIONS = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
     "log", "normal_tail", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
 ))  # fmt: skip
-"""Functions whose code is long: written anew for many elements, they take seconds to compile."""
+"""Functions with long code: unrolled for many elements, they take seconds to compile."""
 _OWN_IN_FLOAT64 = frozenset(("exp", "log", "sigmoid", "softplus", "tanh"))
 MAX_FUSED = 256
-"""Functions of one loop nest, expensive ones weighted. LLVM does not vectorize 1,024."""
+"""The number of functions in one loop nest, weighted. LLVM does not vectorize 1,024."""
 _EXPENSIVE_WEIGHT = 8
 _MAX_EXPENSIVE_CHAIN = 2
 """Expensive functions of each other in one loop nest. A longer chain exceeds the processor's
 out-of-order window: a `tanh` takes 0.36 ns in chains of two, 0.55 in chains of four, 0.78 in chains
-of eight. Where elements are interleaved (0.31) the bound does not apply."""
+of eight. For interleaved elements (0.31) the limit does not apply.
+"""
 _CACHED_ELEMENTS = 16_384
-"""Nor does it for larger tensors: fusion then saves traffic to memory."""
+"""The number of elements above which the limit does not apply either: fusion saves memory traffic.
+"""
 INTERLEAVED_ELEMENTS = 4
-"""Vectors of elements that are computed side by side, where there are enough elements."""
+"""The number of vectors computed independently, if there are enough elements."""
 _INTERLEAVED_LANES = 16 * INTERLEAVED_ELEMENTS
 _MIN_INTERLEAVED = 128
-"""Elements of a row from which they are interleaved, if it is a multiple of the lanes."""
+"""The elements of a row from which they are interleaved, if a multiple of the lanes."""
 _MIN_INTERLEAVED_UNEVEN = 1024
 """The same for other lengths."""
 _MAX_WRITTEN_OUT = 1024
-"""Elements of a block, in all small tensors, whose functions are written one by one."""
+"""The elements of a block, in all small tensors, whose functions are unrolled."""
 _MIN_REREAD_ROWS = 4
-"""Rows of a product from which its right matrix is read often enough to be put into memory."""
+"""The rows of a product from which its right matrix is read often enough to be stored."""
 _MIN_REREAD, _MAX_REREAD = 64, 1_000_000
-"""Elements of a value that is put into memory because a loop reads it again and again."""
+"""The elements of a value that is stored because a loop reads it repeatedly."""
 TILE = 16
-"""Elements along either axis that are transposed together."""
+"""The elements along either axis that are transposed together."""
 
 
 class Storage(enum.Enum):
-    """Where a node is kept."""
+    """The storage class of a node."""
 
     REGISTERS = enum.auto()
     NEST = enum.auto()
@@ -86,7 +88,7 @@ class Storage(enum.Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StorageMap:
-    """The place of every node, who reads it, and which registers are also read by an index."""
+    """The storage of every node, its readers, and registers that are also read by index."""
 
     storage_of: Mapping[Node, Storage]
     readers: Mapping[Node, tuple[Node, ...]]
@@ -94,7 +96,7 @@ class StorageMap:
 
 
 def assign_storage(kernel: Kernel) -> StorageMap:
-    """The places of all nodes of a kernel."""
+    """Assign the storage of all nodes of a kernel."""
     readers: dict[Node, list[Node]] = {}
     nodes = list(all_nodes(kernel.main))
     for node in nodes:
@@ -127,7 +129,7 @@ def assign_storage(kernel: Kernel) -> StorageMap:
 
 
 def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
-    """Functions of a few elements each that are too many together to be written out."""
+    """Functions of small tensors that are too many to be unrolled."""
     found = [node for node in nodes if _is_written_out(node)]
     if sum(node.size for node in found) > _MAX_WRITTEN_OUT:
         return frozenset(found)
@@ -144,25 +146,25 @@ def _is_written_out(node: Node) -> bool:
 
 
 def is_expensive(node: Node) -> bool:
-    """Whether it is a function whose code is long."""
+    """Whether it is a function with long code."""
     return isinstance(node.op, Elementwise) and node.op.function in EXPENSIVE_FUNCTIONS
 
 
 def has_long_latency(node: Node, row: int) -> bool:
-    """Whether so many long functions in a row are too many for it."""
+    """Whether a chain of so many expensive functions is too long for it."""
     if row <= _MAX_EXPENSIVE_CHAIN or not node.is_static or node.size > _CACHED_ELEMENTS:
         return False
     return _is_called(node) or not interleaves(node.shape[-1])
 
 
 def _is_called(node: Node) -> bool:
-    """Whether it is a function of the C library, one element at a time."""
+    """Whether it is a function of the C library, called for one element at a time."""
     function = node.op.function if isinstance(node.op, Elementwise) else ""
     return node.dtype is DType.FLOAT64 and function in EXPENSIVE_FUNCTIONS - _OWN_IN_FLOAT64
 
 
 def interleaves(length: object) -> bool:
-    """Whether elements in a row are so many that what is left of them hardly matters."""
+    """Whether rows are so long that the remainder of interleaving hardly matters."""
     if not isinstance(length, int):
         return False
     is_even = length % _INTERLEAVED_LANES == 0
@@ -170,7 +172,7 @@ def interleaves(length: object) -> bool:
 
 
 def emission_weight(node: Node) -> int:
-    """How many functions a node counts for, by the length of its code."""
+    """The number of functions a node counts for, by the length of its code."""
     return _EXPENSIVE_WEIGHT if is_expensive(node) else 1
 
 
@@ -197,9 +199,9 @@ def _is_read_in_pieces(
     place: Mapping[Node, Storage],
     results: Sequence[Node],
 ) -> bool:
-    """Whether the Join is read by one Map alone, at its own index, or by a Join that is.
+    """Whether only one Elementwise reads the Concat, at its own index, or through a Concat.
 
-    All Joins the Map reads so cut its nest: there are few pieces yet.
+    All Concats that the Elementwise reads so split its nest; there must be few pieces.
     """
     own = readers.get(join, ())
     if len(own) != 1 or join in results or not _is_static(join):
@@ -237,24 +239,23 @@ def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Storage]) -> bo
 
 
 def _is_packed(node: Node, readers: list[Node]) -> bool:
-    """Whether a view with gaps is worth its own memory: it is read again and again."""
+    """Whether a view with gaps is worth a copy: it is read repeatedly."""
     if not isinstance(node.op, View) or not _has_gaps(node):
         return False
     return any(_reads_often(reader, node) for reader in readers)
 
 
 def _is_laid_out(node: Node, readers: list[Node], place: Mapping[Node, Storage]) -> bool:
-    """Whether a view is reshaped: by its own index, an element takes divisions to be found."""
+    """Whether a view is reshaped: finding an element by its own index would take divisions."""
     if not isinstance(node.op, View) or not node.is_static or keeps_order(node):
         return False
     return any(isinstance(each.op, Reshape) and place[each] is Storage.INLINE for each in readers)
 
 
 def transposed_axes(node: Node) -> tuple[int, int] | None:
-    """The axis of a view along which its source has elements side by side, and its own last one.
+    """The axis of a view along which its source is contiguous, and its own last axis.
 
-    None where both are the same axis, or so short that tiles of them would gain little. Axes of one
-    do not count.
+    None if both are the same axis, or too short for tiles. Axes of extent 1 do not count.
     """
     if not isinstance(node.op, View):
         return None
@@ -273,7 +274,7 @@ def transposed_axes(node: Node) -> tuple[int, int] | None:
 
 
 def _has_gaps(view: Node) -> bool:
-    """Whether elements along its last axis are apart in what it looks at."""
+    """Whether elements along its last axis are not contiguous in the source."""
     op, last = view.op, len(view.shape) - 1
     assert isinstance(op, View)
     steps = [(k, step) for k, axis in enumerate(op.axes) for n, step in axis.terms if n == last]
@@ -299,7 +300,7 @@ def _has_many_rows(product: Node) -> bool:
 
 
 def _is_much(node: Node) -> bool:
-    """Whether few elements take so much work that loops must do it."""
+    """Whether few elements take so much work that it must be a loop."""
     if isinstance(node.op, Reduce):
         source = node.operands[0]
         return node.size > 1 and source.is_static and source.size > MAX_UNROLLED_ELEMENTS
@@ -322,7 +323,7 @@ def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Storage]) ->
 
 
 def is_same_size(one: Node, other: Node) -> bool:
-    """Whether both surely have as many elements."""
+    """Whether both certainly have the same number of elements."""
     if one.is_static and other.is_static:
         return one.size == other.size
     return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]

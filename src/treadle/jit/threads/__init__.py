@@ -1,1 +1,1 @@
-"""The thread pool that helps a kernel, in Python and in LLVM IR."""
+"""The thread pool for parallel nests, in Python and in LLVM IR."""

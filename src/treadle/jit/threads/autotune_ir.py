@@ -1,17 +1,17 @@
-"""Whether several threads pay, measured while a kernel runs; LLVM text for pool_ir.
+"""Online autotuning of parallelism while a kernel runs; LLVM IR text for pool_ir.
 
     nest     -, time, cost, calls, spent, length, alone, shared, was helped, age
 
-A run finds out whether help pays. It shares nothing for as long as `patience` says, then all, and
-takes the least time from one call of a nest to the next, for each nanosecond of its cost, of calls
-that were alone and of calls that helpers had their part of. The first nest that is called often
-enough judges for all. Where sharing is not faster, or a helper was put aside in the middle of its
-part, nothing is shared for a while, a longer one each time, whatever runs; where it is, a run takes
-its own pace again now and then. A nest that takes eight times the patience is shared at once.
+Each run measures whether workers pay off. It first runs single-threaded for `patience` nanoseconds,
+then in parallel, and compares the least time between two calls of a nest, per nanosecond of
+estimated cost, of both modes. The first nest that is called often enough decides for all. If
+parallel calls are not faster, or a worker was preempted inside its part, everything runs
+single-threaded for a while, longer each time; otherwise the single-threaded time is measured again
+occasionally. A nest whose cost exceeds eight times the patience runs in parallel at once.
 
-    note      what a call took, when the next one comes
-    turn      the end of a while, alone or shared: what now?
-    part      no sharing for a while
+    note      record the time of the previous call
+    turn      end of a measuring period: choose the next mode
+    part      run single-threaded for a while
 """
 
 from __future__ import annotations

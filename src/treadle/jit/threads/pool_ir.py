@@ -16,7 +16,7 @@ _PROCESSORS = {
     "x86_64": ("llvm.x86.sse2.pause()", "llvm.readcyclecounter()"),
     "aarch64": ("llvm.aarch64.hint(i32 1)", "llvm.readsteadycounter()"),
 }
-"""What a processor is told that waits for another, and what tells time."""
+"""The instructions for a pause in a spin loop, and for reading a clock, by processor."""
 
 _TEXT = """
 declare i32 @sem_wait(ptr)

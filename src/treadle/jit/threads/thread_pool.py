@@ -1,14 +1,14 @@
-"""The thread pool that helps kernels: one for a process, asleep between runs.
+"""The thread pool for kernels: one per process, asleep between runs.
 
-    with taken(threads) as team:        its address, for one run at a time; 0: it is another's
+    with taken(threads) as team:        its address, for one run at a time; 0: another run has it
         share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls
 
-The caller does the first part, helper t part t, and the caller what no helper has begun by then.
-So nobody waits for a helper that sleeps or was put aside before it began; it costs only its help.
-A run wakes them when it has done `patience` nanoseconds of their work itself, keeps them for as
-long as that pays (see helping), and all of them sleep when it has ended.
+The caller runs the first part, worker t part t, and the caller then runs the parts that no worker
+has started. So no run waits for a worker that sleeps or was preempted before it started. A run
+wakes the workers after it has run `patience` nanoseconds of parallel work itself, uses them as long
+as that pays (autotune_ir.py), and all of them sleep when it has ended.
 
-    word of a helper    OFFERED, TAKEN by it, DONE by either, REST: it is to sleep
+    word of a helper    OFFERED, TAKEN by it, DONE by either, REST: it should sleep
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ _serving: list[Any] = []
 
 @dataclass(slots=True)
 class PoolSettings:
-    """When work is shared; tests change it.
+    """The conditions for parallel execution; tests change them.
 
-    `minimum_work_ns` is how many nanoseconds a nest of loops must be expected to take, `patience`
-    how many of theirs a run does before it wakes helpers; `waits`: it shares always, and waits for
-    them.
+    `minimum_work_ns` is the estimated nanoseconds a nest must take, `patience` the nanoseconds of
+    parallel work before a run wakes workers; `waits`: always use the workers, and wait for them.
     """
 
     least: int = 1500
@@ -56,13 +55,13 @@ POOL_SETTINGS = PoolSettings()
 
 
 def minimum_work_ns(threads: int) -> int:
-    """How many nanoseconds a nest takes that is shared by so many threads; 0: none is."""
+    """The nanoseconds from which a nest runs on so many threads; 0: never."""
     return POOL_SETTINGS.least if threads > 1 and is_available() else 0
 
 
 @cache
 def is_available() -> bool:
-    """Whether the C library has what teams need: semaphores without a name, as Linux has."""
+    """Whether the C library has unnamed semaphores, as on Linux."""
     if not sys.platform.startswith("linux"):
         return False
     return all(hasattr(_library(), name) for name in _FUNCTIONS)
@@ -74,9 +73,9 @@ def _library() -> Any:
 
 
 def ready(store: DiskCache | None = None) -> Any:
-    """Kernels may call `share` from here on; the function of a helper.
+    """Allow kernels to call `share`; returns the worker's function.
 
-    Its code is kept in the store, as that of kernels is.
+    Its code is kept in the disk cache, as that of kernels is.
     """
     if not _serving:
         places = _places(store)
@@ -85,7 +84,7 @@ def ready(store: DiskCache | None = None) -> Any:
 
 
 def _places(store: DiskCache | None) -> Mapping[str, int]:
-    """Where the functions of jit/threads/pool_ir are, from the store where that has them whole."""
+    """The addresses of the functions of pool_ir, from the disk cache if it has them."""
     text = pool_ir.text(llvm.family())
     key = hashlib.sha256(f"{llvm.description()} {text}".encode()).hexdigest()
     data = store.read(key) if store is not None else None
@@ -99,7 +98,7 @@ def _places(store: DiskCache | None) -> Mapping[str, int]:
 
 
 def _lines() -> Any:
-    """The words of all lines, the first where a line of the cache begins."""
+    """The words of all workers, the first aligned to a cache line."""
     count, size = _LINE_WORDS * (_MAX_WORKERS + 1), 8 * _LINE_WORDS
     memory = (ctypes.c_int64 * (count + _LINE_WORDS))()
     first = -ctypes.addressof(memory) % size
@@ -108,9 +107,9 @@ def _lines() -> Any:
 
 @dataclass(eq=False, slots=True)
 class ThreadPool:
-    """The helpers, and what is said to them: a line of words for each, behind one for all.
+    """The workers, and the words by which they communicate: a line each, after a common one.
 
-    The words live as long as a helper does, which never ends.
+    The words live as long as a worker, which never ends.
     """
 
     words: Any = field(default_factory=_lines)
@@ -119,11 +118,11 @@ class ThreadPool:
     place: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nobody helps yet."""
+        """Start without workers."""
         self.place = ctypes.addressof(self.words)
 
     def gather(self, threads: int) -> bool:
-        """Have helpers for so many threads; whether there are."""
+        """Start workers for so many threads; returns whether there are any."""
         wanted = min(threads - 1, _MAX_WORKERS)
         while self.helpers < wanted:
             try:
@@ -135,7 +134,7 @@ class ThreadPool:
         return True
 
     def rest(self) -> None:
-        """Let all sleep."""
+        """Let all workers sleep."""
         words = self.words
         for number in range(1, words[0] + 1):
             words[number * _LINE_WORDS] = _REST
@@ -154,7 +153,7 @@ _teams = [ThreadPool()]
 
 @contextmanager
 def acquired(threads: int) -> Iterator[int]:
-    """The team for a run; 0 where another run has it, or there can be none."""
+    """The address of the pool for a run; 0 if another run has it, or there is none."""
     team = _teams[-1]
     if threads < 2 or not team.lock.acquire(blocking=False):
         yield 0
@@ -169,7 +168,7 @@ def acquired(threads: int) -> Iterator[int]:
 
 
 def _begin_anew() -> None:
-    """In a process that was forked there are no helpers."""
+    """Reset the pool in a forked process, which has no workers."""
     _teams[:] = [ThreadPool()]
 
 

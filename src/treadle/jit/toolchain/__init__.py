@@ -1,1 +1,1 @@
-"""From LLVM text to loaded machine code: compiler, loader, disk cache, processor."""
+"""From LLVM IR to loaded machine code: compiler, loader, disk cache, processor."""

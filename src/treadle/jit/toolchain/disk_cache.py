@@ -1,10 +1,9 @@
 """Machine code on disk: one file for each kernel, which any process may write, read and delete.
 
-A file holds a digest of its content, so a damaged one is found, ignored and written anew. It is
-written beside its place and moved there, so a reader sees a whole file or none. What was not read
-for longest goes when the folder grows over its bound. A folder that cannot be written, or that
-others could have written to, is not used, and so is such a file (`jit/toolchain/trust.py`). Files
-of other names are nobody's business here.
+A file holds a digest of its content, so a damaged one is detected, ignored and rewritten. It is
+written under a temporary name and renamed, so a reader sees a complete file or none. The least
+recently used files are deleted when the folder exceeds its limit. A folder or file that others
+could have written to is not used (`jit/toolchain/trust.py`). Files with other names are left alone.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import NamedTuple
 from treadle.jit.toolchain.trust import is_trusted, make_folder, read_trusted
 
 VARIABLE = "TREADLE_CACHE_DIR"
-"""The environment variable that moves the folder; empty: nothing is kept."""
+"""The environment variable for the folder; if it is empty, nothing is kept."""
 
 MAX_BYTES = 256 * 2**20
 _MAGIC = b"treadle1"
@@ -33,27 +32,27 @@ _DIGEST = hashlib.sha256
 _HEADER_BYTES = len(_MAGIC) + _DIGEST().digest_size
 _SUFFIX, _PARTIAL_SUFFIX = ".kernel", ".kernel-part"
 _ABANDONED_SECONDS = 3600.0
-"""Age from which a half-written file belongs to no living process."""
+"""The age in seconds from which a half-written file is abandoned."""
 _VARIABLES = ("LOCALAPPDATA", "XDG_CACHE_HOME", "HOME", "USERPROFILE")
 _PLAN = "plan-"
 _log = logging.getLogger("treadle")
 _told: set[Path] = set()
-_FILE_ERRORS = (OSError, ValueError)  # a path no system has is a ValueError
+_FILE_ERRORS = (OSError, ValueError)  # an invalid path is a ValueError
 
 
 def default_folder() -> Path | None:
-    """Where the platform keeps what can be made again; None where the variable is empty."""
+    """The platform's cache folder; None if the variable is empty."""
     return _folder(*(os.environ.get(name) for name in (VARIABLE, *_VARIABLES)))
 
 
 @lru_cache(4)
 def _folder(named: str | None, *_: str | None) -> Path | None:
-    """The folder, for what these variables say."""
+    """The folder, by these environment variables."""
     try:
         if named is not None:
             return Path(named).expanduser() if named else None
         return _caches() / "treadle"
-    except RuntimeError:  # nobody's home, or that of a user who is not there
+    except RuntimeError:  # no home folder, or that of an unknown user
         return None
 
 
@@ -68,7 +67,7 @@ def _caches() -> Path:
 
 
 class Entry(NamedTuple):
-    """A file of the cache: its name, what it is, its size, and when it was last read or written."""
+    """A file of the cache: its name, kind, size, and the time of its last use."""
 
     name: str
     kind: str
@@ -78,13 +77,13 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DiskCache:
-    """A folder of files by key; never raises for what is wrong with the folder."""
+    """A folder of files by key; faults of the folder raise no errors."""
 
     folder: Path
     most_bytes: int = MAX_BYTES
 
     def read(self, key: str) -> bytes | None:
-        """What was written under the key; None where there is nothing whole."""
+        """Read the content under the key; None if there is none, or it is damaged."""
         path = self._path(key)
         try:
             data = read_trusted(path, self.most_bytes)
@@ -101,7 +100,7 @@ class DiskCache:
         return content
 
     def write(self, key: str, content: bytes) -> None:
-        """Keep the content under the key."""
+        """Store the content under the key."""
         try:
             if make_folder(self.folder):
                 self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
@@ -112,14 +111,14 @@ class DiskCache:
         self._tell()
 
     def _tell(self) -> None:
-        """Log, once a process, why nothing is kept in the folder."""
+        """Log, once per process, why nothing is stored in the folder."""
         if self.folder not in _told:
             _told.add(self.folder)
             why = self.why_unused() or f"{self.folder} cannot be written"
             _log.info("the cache is not used: %s", why)
 
     def why_unused(self, *, making: bool = False) -> str:
-        """Why nothing of the folder is read; "" where it is. `making`: and that none is missing."""
+        """Why the folder is not used; "" if it is. `making`: or could not be created."""
         try:
             is_there = make_folder(self.folder) if making else self.folder.exists()
             if (not is_there and not making) or is_trusted(self.folder):
@@ -129,7 +128,7 @@ class DiskCache:
         return f"others than its owner may write to {self.folder} or a folder above it"
 
     def entries(self) -> list[Entry]:
-        """The files of the cache, by name; none where there is no such folder."""
+        """The files of the cache, by name; none if the folder does not exist."""
         try:
             found = list(self._files())
         except _FILE_ERRORS:
@@ -141,7 +140,7 @@ class DiskCache:
         )
 
     def delete(self, key: str) -> bool:
-        """Delete what is kept under the key; whether it was there and could be."""
+        """Delete the file of the key; returns whether it existed and was deleted."""
         try:
             self._path(key).unlink()
         except _FILE_ERRORS:
@@ -163,7 +162,7 @@ class DiskCache:
             raise
 
     def _shrink(self) -> None:
-        """Delete the files that were not used for longest, until three quarters are left."""
+        """Delete the least recently used files, until three quarters are left."""
         files = sorted(self._files(), key=lambda found: found[1])
         total = sum(size for _, _, size in files)
         if total <= self.most_bytes:
@@ -176,7 +175,7 @@ class DiskCache:
                 total -= size
 
     def _files(self) -> Iterator[tuple[Path, float, int]]:
-        """The kernels: path, time of last use, size. What a killed writer left is deleted."""
+        """The files: path, time of last use, size. Deletes remains of killed writers."""
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):

@@ -1,13 +1,14 @@
 """Loads object files into executable memory without LLVM.
 
 The form is ELF-64 (System V ABI, chapters 4 and 5) for x86-64 (its AMD64 supplement, chapter 4), as
-LLVM writes it for the large code model: sections that are read and run but never written, and
-relocations of 64 bits. A file with anything else, or that does not fit together, is `Unlinkable`:
-nothing is read beyond the file or written beyond the memory made for it, and none of it is called.
+LLVM writes it for the large code model: read-only and executable sections, and 64-bit relocations.
+An inconsistent file, or one with anything else, is `Unlinkable`: nothing is read beyond the file or
+written beyond the allocated memory, and none of it is called.
 
-    link(data, ("kernel",))     places for the sections, addresses of symbols put into them
+    link(data, ("kernel",))     allocates the sections, and relocates them
 
-The memory is first written, then run, never both at once; it goes when nobody holds it any more.
+The memory is first written, then executable, never both at once; it is freed with its last
+reference.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _WORD_BITS = 2**64 - 1
 
 
 class Section(NamedTuple):
-    """An entry of the table of sections."""
+    """An entry of the section table."""
 
     name: int
     kind: int
@@ -57,7 +58,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedObject:
-    """Machine code that can be called: addresses by name, good while the memory is held."""
+    """Loaded machine code: addresses by name, valid while the memory is referenced."""
 
     places: Mapping[str, int]
     memory: mmap.mmap
@@ -65,14 +66,14 @@ class LoadedObject:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Symbols:
-    """The addresses of symbols by number, None without one, and the global ones by name."""
+    """The addresses of symbols by number, None without one, and of global ones by name."""
 
     addresses: Sequence[int | None]
     named: Mapping[str, int]
 
 
 def load_object(data: bytes, names: Sequence[str]) -> LoadedObject:
-    """The functions of an object file by these names; raises Unlinkable."""
+    """Load these functions of an object file; raises Unlinkable."""
     sections = _sections(data)
     starts, size = _starts(sections, len(data))
     memory, base = writable(size)
@@ -102,7 +103,7 @@ def _sections(data: bytes) -> list[Section]:
     ) = _HEADER.unpack_from(data)  # fmt: skip
     is_known = identity.startswith(_IDENTITY) and (kind, machine) == (_RELOCATABLE, _X86_64)
     if not is_known or entry != _SECTION.size:
-        raise Unlinkable("no object file of x86-64")
+        raise Unlinkable("not an object file for x86-64")
     table = _part(data, offset, count * entry)
     sections = [Section._make(fields) for fields in _SECTION.iter_unpack(table)]
     if not sections or sections[0].kind != _NULL:
@@ -111,7 +112,7 @@ def _sections(data: bytes) -> list[Section]:
 
 
 def _starts(sections: Sequence[Section], most: int) -> tuple[list[int | None], int]:
-    """Where in memory each section is to begin, None for one that is not there; and all bytes."""
+    """The offset of each section in memory, None for one that is not loaded; and the total size."""
     starts: list[int | None] = []
     end = total = 0
     for section in sections:
@@ -136,7 +137,7 @@ def _starts(sections: Sequence[Section], most: int) -> tuple[list[int | None], i
 def _symbols(
     data: bytes, sections: Sequence[Section], starts: Sequence[int | None], base: int
 ) -> _Symbols:
-    """The symbols of the one table; unknown ones have no address, which only some may need."""
+    """The symbols of the table; unknown ones have no address, which is an error only if used."""
     tables = [section for section in sections if section.kind == _SYMTAB]
     if len(tables) != 1:
         raise Unlinkable(f"{len(tables)} tables of symbols")
@@ -159,7 +160,7 @@ def _symbols(
 
 
 class _Place(NamedTuple):
-    """Where a section lies: so many bytes from a start on, in memory that begins at `base`."""
+    """A section in memory: its size and offset, in memory that begins at `base`."""
 
     memory: mmap.mmap
     base: int
@@ -168,7 +169,7 @@ class _Place(NamedTuple):
 
 
 def _relocate(place: _Place, entries: Iterable[tuple[int, ...]], symbols: _Symbols) -> None:
-    """Put the addresses of symbols where a section wants them: the symbol's + addend, - place."""
+    """Apply a section's relocations: symbol + addend, minus the position for relative ones."""
     known = len(symbols.addresses)
     for offset, kind, number, addend in entries:
         if offset > place.size - _WORD.size:

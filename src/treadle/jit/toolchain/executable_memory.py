@@ -1,7 +1,6 @@
-"""Pages of memory that machine code runs in: written first, then run, never both at once.
+"""Memory pages for machine code: first writable, then executable, never both at once.
 
-A page is given back when nobody holds what was made of it. x86-64 needs no word that code has
-changed.
+Pages are freed with the last reference. x86-64 needs no flush of the instruction cache.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ SIZE = mmap.PAGESIZE
 
 
 def writable(size: int) -> tuple[mmap.mmap, int]:
-    """Pages that can be written, all zero, and where they are."""
+    """Writable pages filled with zeros, and their address."""
     try:
         flags, access = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
         memory = mmap.mmap(-1, max(size, 1), flags=flags, prot=access)
@@ -25,13 +24,13 @@ def writable(size: int) -> tuple[mmap.mmap, int]:
 
 
 def make_executable(memory: mmap.mmap, place: int) -> None:
-    """Have the pages read and run, and written no more: who writes there ends the process."""
+    """Make the pages executable and read-only: a write to them then ends the process."""
     if _PROTECT(address("mprotect"))(place, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
-        raise Unrunnable("this system lets no memory be written and then executed")
+        raise Unrunnable("this system does not allow memory to be written and then executed")
 
 
 def executable(content: bytes) -> tuple[mmap.mmap, int]:
-    """A piece of machine code that refers to nothing, and where it is."""
+    """A position-independent piece of machine code, and its address."""
     memory, place = writable(len(content))
     memory[: len(content)] = content
     make_executable(memory, place)

@@ -1,4 +1,4 @@
-"""Locks that a forked process finds open."""
+"""Locks that are open in a forked process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 class ForkSafeLock:
-    """`with lock:` one thread at a time. For what lives as long as the process."""
+    """A lock for objects that live as long as the process; `with lock:` admits one thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -16,7 +16,7 @@ class ForkSafeLock:
             os.register_at_fork(after_in_child=self._begin_anew)
 
     def __enter__(self) -> None:
-        """Wait until nobody else is inside."""
+        """Wait until no other thread is inside."""
         self._lock.acquire()
 
     def __exit__(
@@ -25,7 +25,7 @@ class ForkSafeLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the next one in."""
+        """Release the lock."""
         self._lock.release()
 
     def _begin_anew(self) -> None:

@@ -1,10 +1,9 @@
-"""The processor and the LLVM that machine code depends on, found without importing LLVM.
+"""Identifies the processor and the LLVM version without importing LLVM.
 
-LLVM knows a processor by what its instruction CPUID says, and by which registers the system keeps
-(XGETBV). Here the same words are asked for by a few bytes of machine code, all that LLVM 22 reads
-of them and some that later ones may, so that two machines for which it could write different code
-never look the same. What Linux says in /proc/cpuinfo was the rival: it leaves out features that
-LLVM knows.
+LLVM identifies a processor by its CPUID instruction, and by the registers the system saves
+(XGETBV). A few bytes of machine code read the same words here: all that LLVM 22 reads and some that
+later versions may read, so that two machines with different code never look the same. The
+alternative, /proc/cpuinfo of Linux, leaves out features that LLVM knows.
 """
 
 from __future__ import annotations
@@ -45,8 +44,9 @@ _CPUID_REGISTERS = (
     (0x80000000, 0, (_A,)), (0x80000001, 0, (_C, _D)), (0x80000008, 0, (_B,)),
     (0x80000021, 0, (_A,)),
 )  # fmt: skip
-"""Leaves, their parts, and the registers that are the same on every core; the first of a kind,
-0 and 0x80000000, say how many there are."""
+"""Leaves, subleaves, and the registers that are equal on every core; the first of a kind, 0 and
+0x80000000, hold the number of leaves.
+"""
 _EXTENDED = 0x80000000
 _HAS_XGETBV = 1 << 27
 _ASKS = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
@@ -59,7 +59,7 @@ _MIN_LIBRARY_BYTES = 20_000_000
 
 @cache
 def processor() -> str | None:
-    """The words of the processor; None where it cannot be asked."""
+    """The CPUID words of the processor; None if they cannot be read."""
     if not is_possible():
         return None
     try:
@@ -85,7 +85,7 @@ def _words(ask: Callable[[int, int, int], None], kept: Callable[[], int]) -> lis
 
 @cache
 def compiler() -> str | None:
-    """Which LLVM writes the code, without importing it; None where nothing says so."""
+    """The version of LLVM, without importing it; None if it is unknown."""
     spec = find_spec("llvmlite")
     if spec is None or spec.origin is None:
         return None

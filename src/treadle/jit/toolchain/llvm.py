@@ -1,4 +1,4 @@
-"""Runs LLVM: text to object code, and object code to functions where our loader cannot."""
+"""Runs LLVM: IR text to object code, and object code to functions where our loader cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle.jit.toolchain.uninterruptible import uninterruptible
 
 _lock = ForkSafeLock()
 _VECTOR_UNITS = {"avx512f": (64, 32), "avx2": (32, 16), "neon": (16, 32)}
-"""The vector registers of a feature: their bytes, and how many there are."""
+"""The vector registers of a feature: their bytes, and their number."""
 _PYTHON = (
     "PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_CallNoArgs",
     "PyObject_CallOneArg", "PyLong_FromVoidPtr", "Py_DecRef",
@@ -26,9 +26,9 @@ _KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedKernel:
-    """Code ready to run; `call` takes the address of the slots and holds the GIL.
+    """Loaded code; `call` takes the address of the slots and holds the GIL.
 
-    `seconds` is how long it took to make or to read, `size` the bytes of the object file.
+    `seconds` is the time of compiling or loading, `size` the bytes of the object file.
     """
 
     call: Callable[[int], int]
@@ -40,13 +40,11 @@ class LoadedKernel:
 
 @cache
 def _llvm() -> Any:
-    """Llvmlite's binding, made ready for this machine."""
+    """Llvmlite's binding, initialised for this machine."""
     try:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:
-        raise symbols.Unrunnable(
-            f"llvmlite, which has the compiler, is not there: {error}"
-        ) from error
+        raise symbols.Unrunnable(f"llvmlite, the compiler, is not installed: {error}") from error
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -59,7 +57,7 @@ def _llvm() -> Any:
 @cache
 @uninterruptible
 def host_target() -> Target:
-    """The machine that code of this process runs on."""
+    """The machine that this process runs on, as a target."""
     llvm = _llvm()
     features = llvm.get_host_cpu_features()
     widest = next((name for name in _VECTOR_UNITS if features.get(name)), "")
@@ -72,7 +70,7 @@ def host_target() -> Target:
 
 
 def _machine(target: Target, effort: int = 3) -> Any:
-    """LLVM's machine of a target; an execution engine takes the one it is made with."""
+    """LLVM's target machine; an execution engine takes ownership of the one it is created with."""
     llvm = _llvm()
     is_jit = target.code_model == "jitdefault"
     if not is_jit:
@@ -94,16 +92,16 @@ def _features(target: Target) -> str:
 
 
 def parsed(text: str) -> Any:
-    """A module in a context of its own.
+    """Parse a module in its own context.
 
-    LLVM's global context keeps the types and constants of every module it has seen, for good.
+    LLVM's global context keeps the types and constants of every module forever.
     """
     llvm = _llvm()
     return llvm.parse_assembly(text, llvm.create_context())
 
 
 def optimized_module(text: str, target: Any, *, packs: bool = True) -> Any:
-    """The module after LLVM's passes; `packs` says whether single numbers are put into vectors."""
+    """Run LLVM's passes on the module; `packs`: with the SLP vectorizer."""
     llvm = _llvm()
     module = parsed(text)
     module.triple = target.triple
@@ -122,9 +120,9 @@ def optimized_module(text: str, target: Any, *, packs: bool = True) -> Any:
 
 
 def _dispose(passes: Any) -> None:
-    """Free LLVM's passes, a quarter of a MB for every kernel.
+    """Free LLVM's passes, a quarter of a MB per kernel.
 
-    llvmlite does not: a method of another base class, which does nothing, hides the one that does.
+    llvmlite does not: an empty method of another base class shadows the one that would.
     """
     _llvm().newpassmanagers.NewPassManager._dispose(passes)
     passes.detach()
@@ -132,7 +130,7 @@ def _dispose(passes: Any) -> None:
 
 @uninterruptible
 def object_code(text: str, *, packs: bool = True, target: Target | None = None) -> bytes:
-    """The machine code of a module, as an object file; for this machine unless a target is told."""
+    """Compile a module to an object file; for this machine unless a target is given."""
     with _lock:
         machine = _machine(target or host_target())
         made: bytes = machine.emit_object(optimized_module(text, machine, packs=packs))
@@ -141,7 +139,7 @@ def object_code(text: str, *, packs: bool = True, target: Target | None = None) 
 
 @uninterruptible
 def quick_object_code(text: str) -> bytes:
-    """The machine code of a module as it is, without LLVM's passes."""
+    """Compile a module without LLVM's passes."""
     with _lock:
         target = _machine(host_target(), 0)
         module = parsed(text)
@@ -153,24 +151,25 @@ def quick_object_code(text: str) -> bytes:
 
 @uninterruptible
 def optimized_ir(text: str, *, packs: bool = True) -> str:
-    """The module after LLVM's passes, as text."""
+    """The text of the module after LLVM's passes."""
     with _lock:
         return str(optimized_module(text, _machine(host_target()), packs=packs))
 
 
 def load_kernel(data: bytes, name: str = "kernel", *, from_disk: bool = False) -> LoadedKernel:
-    """The function of an object file, ready to be called.
+    """Load the function of an object file.
 
-    Raises Unlinkable `from_disk` where our linker refuses it: LLVM ends the process on some files.
+    With `from_disk`, raises Unlinkable if our loader rejects the file: LLVM would end the process
+    on some files.
     """
     places, keep = _placed(data, (name,), from_disk=from_disk)
     return LoadedKernel(_KERNEL(places[name]), len(data), (keep,))
 
 
 def library(data: bytes, names: Sequence[str], *, from_disk: bool = False) -> Mapping[str, int]:
-    """The addresses of functions of an object file; kernels may call them from then on.
+    """Load functions of an object file and return their addresses, which kernels may call.
 
-    They outlive the interpreter, as threads may that run them. Raises Unlinkable as `load_kernel`
+    They are never unloaded, since threads may run them at exit. Raises Unlinkable as `load_kernel`
     does.
     """
     places, keep = _placed(data, names, from_disk=from_disk)
@@ -180,7 +179,7 @@ def library(data: bytes, names: Sequence[str], *, from_disk: bool = False) -> Ma
 
 
 def _placed(data: bytes, names: Sequence[str], *, from_disk: bool) -> tuple[Mapping[str, int], Any]:
-    """The addresses of functions, and what must be held as long as they are called."""
+    """The addresses of functions, and the object that keeps them loaded."""
     if symbols.is_possible():
         try:
             linked = elf_loader.load_object(data, names)
@@ -203,12 +202,12 @@ def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int
         engine.finalize_object()
         places = {name: engine.get_function_address(name) for name in names}
     if not all(places.values()):
-        raise symbols.Unrunnable("LLVM finds no place for a function")
+        raise symbols.Unrunnable("LLVM cannot load a function")
     return places, engine
 
 
 def family() -> str:
-    """The first word of what LLVM calls this machine: x86_64."""
+    """The architecture in LLVM's triple of this machine: x86_64."""
     return symbols.MACHINE if symbols.is_possible() else _triple().partition("-")[0]
 
 
@@ -219,7 +218,7 @@ def _triple() -> str:
 
 @cache
 def description() -> str:
-    """What machine code depends on besides its text: LLVM, the processor, and its features."""
+    """A text of everything machine code depends on besides its IR: LLVM, processor, features."""
     asked, writer = processor(), compiler()
     return f"{symbols.MACHINE} {asked} {writer}" if asked and writer else _described()
 

@@ -1,4 +1,4 @@
-"""Where this process has the functions that machine code calls by name."""
+"""The addresses of functions that machine code calls by name."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from treadle.jit.kernel.node_builder import Declined
 
 MACHINE = "x86_64"
 SYMBOLS: dict[str, int] = {}
-"""What machine code may call besides the C library and Python: addresses by name."""
+"""Functions that machine code may call besides the C library and Python, by name."""
 _MATH = "libm.so.6"
 
 
 class Unlinkable(Exception):
-    """An object file has what the linker does not know, or what does not fit together."""
+    """An object file is inconsistent, or has a construct that the loader does not support."""
 
 
 class Unrunnable(Declined):
-    """No linker could make the code ready: this process lacks what it needs."""
+    """No loader could load the code: this process lacks a symbol."""
 
 
 @cache
 def is_possible() -> bool:
-    """Whether this process is one of x86-64 on Linux, where machine code needs no LLVM to run."""
+    """Whether this process runs on x86-64 Linux, where machine code is loaded without LLVM."""
     is_linux = sys.platform.startswith("linux") and sys.maxsize > 2**32
     return is_linux and os.uname().machine == MACHINE
 
 
 def address(name: str) -> int:
-    """Where the function of this name is; raises Unrunnable."""
+    """The address of a function; raises Unrunnable."""
     place = SYMBOLS.get(name) or _found(name)
     if not place:
         raise Unrunnable(f"a function that this process does not have: {name}")
@@ -50,9 +50,9 @@ def _found(name: str) -> int:
 
 @cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
-    """Where functions are looked up: what is loaded, Python too, and the library of mathematics."""
+    """The libraries to search: the loaded ones, including Python, and the math library."""
     loaded = ctypes.CDLL(None)
     try:
         return loaded, ctypes.CDLL(_MATH)
-    except OSError:  # there is none beside the C library
+    except OSError:  # there is none besides the C library
         return (loaded,)

@@ -1,13 +1,12 @@
-"""Files that nobody but this user, or the system's administrator, can have written.
+"""Checks that only this user or the system's administrator can have written a file.
 
-What lies in them is run as code. A folder is trusted when it, every folder above it and every link
-on the way belong to this user or to root, and none of the folders may be written by others. A
-sticky folder such as /tmp may be above it: others can add to one, but not replace what is there.
-A file is trusted when it is a regular one, no link, with the same owner and mode. Access control
-lists are not looked at.
+Cache files are executed as code. A folder is trusted if it, every folder above it and every link on
+the path belong to this user or to root, and no other user can write to them. A sticky folder such
+as /tmp may be above it: others can add to one, but not replace its files. A file is trusted if it
+is regular, not a link, with the same owner and mode. Access control lists are ignored.
 
-Windows has no owner and mode to ask for at little cost. There a folder is trusted inside this
-user's profile, which the system keeps others out of, with no link that leads outside.
+On Windows owner and mode are expensive to read. There a folder is trusted inside this user's
+profile, which the system protects from others, if no link leads outside.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from pathlib import Path
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _MAX_LINKS = 40
-"""Symbolic links followed on the way to a folder."""
+"""The number of symbolic links followed on the path to a folder."""
 _ROOT_UID = 0
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # the reader of a fifo would wait for a writer
+    | getattr(os, "O_NONBLOCK", 0)  # reading a fifo would wait for a writer
 )
 _OPENS_NO_LINK = hasattr(os, "O_NOFOLLOW")
 _REPARSE_POINT = 0x400
 
 
 def read_trusted(path: Path, most_bytes: int) -> bytes | None:
-    """The content of a trusted file in a trusted folder, None of any other; may raise OSError."""
+    """Read a trusted file in a trusted folder; None for any other; may raise OSError."""
     if not is_trusted(path.parent) or (not _OPENS_NO_LINK and _is_link(os.lstat(path))):
         return None
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
@@ -45,7 +44,7 @@ def read_trusted(path: Path, most_bytes: int) -> bytes | None:
 
 
 def is_trusted(folder: Path, *, sticky: bool = False) -> bool:
-    """Whether nobody else can have put files there; raises OSError where it cannot be seen.
+    """Whether no other user can have put files there; raises OSError if that cannot be checked.
 
     `sticky`: others may add to the folder itself, if it is a sticky one.
     """
@@ -57,7 +56,10 @@ def is_trusted(folder: Path, *, sticky: bool = False) -> bool:
 
 
 def make_folder(folder: Path) -> bool:
-    """Make the folder for this user alone, if there is none; whether it is a trusted one then."""
+    """Create the folder for this user alone, if it does not exist.
+
+    Returns whether it is trusted.
+    """
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     if missing and not is_trusted(missing[-1].parent, sticky=True):
         return False
@@ -67,7 +69,7 @@ def make_folder(folder: Path) -> bool:
 
 
 def _on_the_way(folder: Path) -> Iterator[os.stat_result]:
-    """Every folder and link that leads to a folder, from the root on, the folder itself last."""
+    """Every folder and link on the path to a folder, from the root to the folder itself."""
     at, links = os.sep, 0
     ahead = os.path.join(os.getcwd(), folder).split(os.sep)[::-1]
     found = os.lstat(at)
@@ -120,5 +122,5 @@ def _is_link(found: os.stat_result) -> bool:
 def _is_in_profile(folder: Path) -> bool:
     try:
         return folder.resolve(strict=True).is_relative_to(Path.home().resolve(strict=True))
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # an unknown user's home
         return False

@@ -1,11 +1,11 @@
-"""Work that Ctrl-C must not interrupt: runs in a thread that is waited for.
+"""Runs work that Ctrl-C must not interrupt in another thread, and waits for it.
 
-The handlers of signals run in the main thread, between any two steps of Python. One that raises
-within llvmlite leaves objects half made, or gives them back twice, which ends the process.
+Signal handlers run in the main thread, between any two Python instructions. One that raises inside
+llvmlite leaves objects half-initialised, or frees them twice, which crashes the process.
 
-Where nobody waits any more, a fork does: the new process has the locks of such a thread, but not
-the thread that would open them. So does the end of the process, even after a Ctrl-C, as llvmlite
-does not outlive the interpreter; another one ends the process at once.
+If the caller stopped waiting, a fork still waits: the child would inherit the locks of such a
+thread, but not the thread that releases them. The exit of the process waits too, even after a
+Ctrl-C, since llvmlite does not outlive the interpreter; a second Ctrl-C exits at once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NAME = "treadle compiles"
 P = ParamSpec("P")
 R = TypeVar("R")
 _POLL_SECONDS = 0.02
-"""How often the waiting thread looks for signals."""
+"""The interval in seconds at which the waiting thread checks for signals."""
 
 
 def uninterruptible(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which another thread runs to its end where the main thread calls it.
+    """Decorate a function: if the main thread calls it, another thread runs it to its end.
 
-    A handler that raises ends the waiting only.
+    A handler that raises only ends the waiting.
     """
 
     @wraps(function)
@@ -41,10 +41,9 @@ def uninterruptible(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def run_aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> R:
-    """What `work` gives, which another thread does to its end.
+    """Run `work` to its end in another thread, and return its result.
 
-    `poll`, asked every now and then, may raise, and so may the handler of a signal: that ends the
-    waiting only.
+    `poll`, called regularly, may raise, and so may a signal handler: that only ends the waiting.
     """
     results: list[R] = []
     errors: list[BaseException] = []
@@ -58,7 +57,7 @@ def run_aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> 
     thread = threading.Thread(target=run, name=_NAME)
     thread.start()
     while thread.is_alive():
-        thread.join(_POLL_SECONDS)  # a signal that another thread gets does not wake this one
+        thread.join(_POLL_SECONDS)  # a signal delivered to another thread does not wake this one
         if poll is not None and thread.is_alive():
             poll()
     if errors:
@@ -67,7 +66,7 @@ def run_aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> 
 
 
 def _at_work() -> list[threading.Thread]:
-    """The threads that still do such work, but for this one."""
+    """The threads that still run such work, except the current one."""
     this = threading.current_thread()
     return [each for each in threading.enumerate() if each.name == _NAME and each is not this]
 

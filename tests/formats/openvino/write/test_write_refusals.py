@@ -44,7 +44,7 @@ REFUSED |= {
         ("text computed", "float[2] x", "string[2] y", "y = Cast <to = 8> (x)",
          "no operators on strings", None),
         ("random numbers", "float[2] x", "float[2] y", "r = RandomUniformLike(x) y = Add(r, x)",
-         "other random numbers", "input of the model"),
+         "different random numbers", "input of the model"),
         ("branches of two ranks", "bool c, float[2] x", "y",
          VIEWS + IF.format(one="float[2]", two="float[1, 2]", body="b = Unsqueeze(x, n)"),
          "output 0 is float32[2] and float32[1,2]", "give both sides one rank"),

@@ -22,7 +22,7 @@ class Numbers:
 
     def __init__(self, builder: KernelBuilder, dtype: DType) -> None:
         if dtype not in (*FLOATS, *NARROW):
-            raise Declined(f"an activation of {dtype}")
+            raise Declined(f"an activation of {dtype}: a float type is needed")
         self.builder, self.dtype = builder, dtype
 
     def node(self, value: Node | float) -> Node:
@@ -33,11 +33,11 @@ class Numbers:
         return lambda *values: self.builder.map(function, *map(self.node, values), dtype=self.dtype)
 
     def where(self, condition: Node, yes: Node | float, no: Node | float) -> Node:
-        """One of two by a bool."""
+        """Select one of two values by a bool."""
         return self.builder.map("where", condition, self.node(yes), self.node(no), dtype=self.dtype)
 
     def holds(self, comparison: str, left: Node | float, right: Node | float) -> Node:
-        """A comparison."""
+        """Compare two values."""
         return self.builder.map(comparison, self.node(left), self.node(right), dtype=DType.BOOL)
 
 
@@ -94,8 +94,8 @@ def _hard_swish(numbers: Numbers, node: Node) -> Node:
 def _mish(numbers: Numbers, node: Node) -> Node:
     """X * tanh(log(1 + e)), e = exp(x), that is x * e * (e + 2) / (e * (e + 2) + 2).
 
-    e is taken as a square, so that it is not rounded as a denormal before x makes it larger; from
-    20 on the fraction is 1.
+    e is computed as a square, so that it is not rounded as a denormal before the multiplication by
+    x; from 20 on the fraction is 1.
     """
     root = numbers.exp(numbers.mul(0.5, numbers.min(node, 20)))
     e = numbers.mul(root, root)

@@ -1,4 +1,4 @@
-"""Operators that look for elements along an axis: extremes, the k largest, running sums."""
+"""ArgMax, ArgMin, TopK, Hardmax and cumulative sums."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from treadle.jit.lowering.registry import NARROW, lowers
 
 Attributes = Mapping[str, Any]
 _MAX_EXTENT = 2**31
-"""Items along the axis: their numbers fit into half of a 64-bit sort key."""
+"""The greatest extent of the axis: positions fit into half of a 64-bit sort key."""
 
 
 def ordered(builder: KernelBuilder, node: Node) -> Node:
-    """Whole numbers in the order of the elements; NaN is the largest, 0 and -0 are one."""
+    """Integers in the order of the elements; NaN is the largest, 0 and -0 are equal."""
     if node.dtype in NARROW:
         node = builder.cast(node, DType.FLOAT32)
     if node.dtype is DType.FLOAT32:
@@ -36,7 +36,7 @@ def ordered(builder: KernelBuilder, node: Node) -> Node:
 def first_of(
     builder: KernelBuilder, keys: Node, function: str, axis: int, *, keep: bool, last: bool = False
 ) -> Node:
-    """Where the extreme along the axis is: of equal ones the first, or the last."""
+    """The index of the extreme along the axis; of equal ones the first, or the last."""
     extent = keys.shape[axis]
     best = reduced(builder, function, keys, [axis], keep=True)
     is_best = builder.map("equal", keys, best, dtype=DType.BOOL)
@@ -62,7 +62,7 @@ def _extreme(
 
 
 def _nan_first(builder: KernelBuilder, node: Node, keys: Node) -> Node:
-    """The smallest is NaN too, as numpy has it."""
+    """Treat NaN as the smallest too, as numpy does."""
     is_nan = builder.map("not_equal", node, node, dtype=DType.BOOL)
     lowest = builder.scalar(np.iinfo(keys.dtype.numpy.name).min, keys.dtype)
     return builder.map("where", is_nan, lowest, keys, dtype=keys.dtype)
@@ -91,19 +91,19 @@ def hardmax(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
 
 @lowers("TopK", 11, 24)
 def top_k(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
-    """The k largest, or smallest, in order, and where they are; of equal ones the first."""
+    """The k largest or smallest in order, and their indices; equal ones by index."""
     return _selected(builder, operands[0], _count(builder, operands), attributes)
 
 
 @lowers("TopK", 10)
 def top_k_10(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
-    """The largest only."""
+    """TopK before opset 11: the largest only."""
     return _selected(builder, operands[0], _count(builder, operands), {**attributes, "largest": 1})
 
 
 @lowers("TopK", 1)
 def top_k_1(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
-    """K is an attribute."""
+    """TopK-1: k is an attribute."""
     return _selected(builder, operands[0], attributes["k"], {**attributes, "largest": 1})
 
 
@@ -137,14 +137,14 @@ def _selected(
 
 
 def flipped(builder: KernelBuilder, node: Node, axis: int) -> Node:
-    """The elements along an axis from the last to the first."""
+    """Reverse the elements along an axis."""
     last = builder.minus(builder.most(node.shape[axis], 1), 1)
     axes = [Axis(last, ((k, -1),)) if k == axis else same(k) for k in range(len(node.shape))]
     return builder.view(node, node.shape, axes)
 
 
 def _axis(builder: KernelBuilder, along: Node, rank: int) -> int:
-    """The axis, counted from the front; of a rank of 1 it may be one that only the run tells."""
+    """The axis, counted from the front; for rank 1 it may be computed at run time."""
     (axis,) = builder.elements(along, "an axis")
     if isinstance(axis, int):
         return nonnegative_index(axis, rank)
@@ -160,7 +160,9 @@ def _running(
 ) -> Node:
     x = operands[0]
     if not x.shape or x.dtype is DType.BOOL:
-        raise Declined(f"running sums of {x.dtype}{list(x.shape)}")
+        raise Declined(
+            f"cumulative sums of {x.dtype}{list(x.shape)}: a numeric type and an axis are needed"
+        )
     axis = _axis(builder, operands[1], len(x.shape))
     given = flipped(builder, x, axis) if attributes["reverse"] else x
     op = Cumulative(function, axis, bool(attributes["exclusive"]))

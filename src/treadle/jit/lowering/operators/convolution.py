@@ -1,7 +1,7 @@
-"""Windows over spatial axes: convolution as a product, pooling as a reduction, of views.
+"""Windows over spatial axes: convolution as a matrix product, pooling as a reduction, of views.
 
-A convolution of few terms that gives few channels is a stencil: a sum of shifted views, each times
-a weight, which one nest of loops computes.
+A convolution with few terms and few output channels is a stencil: a sum of shifted views times
+weights, computed in one fused nest.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def _window(node: Node, kernel: Sequence[int], attributes: Attributes) -> ops.Wi
             extents, kernel, attributes.get("strides"), attributes.get("dilations"),
             attributes.get("pads"), attributes["auto_pad"], attributes.get("ceil_mode") or 0,
         )  # fmt: skip
-    except ValueError as error:  # the operands do not fit, and the interpreter says so
+    except ValueError as error:  # the interpreter reports operands that do not fit
         raise Declined(str(error)) from None
 
 
 def windows(builder: KernelBuilder, node: Node, over: ops.Window, fill: Node) -> Node:
-    """[*lead, *kernel, *windows]: what each window sees at each position of its kernel."""
+    """[*lead, *kernel, *windows]: the element of each window at each kernel position."""
     lead = len(node.shape) - len(over.kernel)
     wider = _wider(builder, node, over, fill)
     rank = len(over.kernel)
@@ -60,7 +60,7 @@ def windows(builder: KernelBuilder, node: Node, over: ops.Window, fill: Node) ->
 
 
 def _wider(builder: KernelBuilder, node: Node, over: ops.Window, fill: Node) -> Node:
-    """With its pads, and without what no window sees; Declined where there is no window."""
+    """The input with its pads, without unused elements; raises Declined if there is no window."""
     if any(count < 1 for count in over.shape):
         raise Declined("a window larger than the padded input")
     lead = len(node.shape) - len(over.kernel)
@@ -81,7 +81,7 @@ def conv(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> 
 
 
 def correlated(builder: KernelBuilder, node: Node, weight: Node, attributes: Attributes) -> Node:
-    """The windows as columns of one matrix for each group, multiplied by the weights as rows."""
+    """The windows as columns of one matrix per group, multiplied by the weights as rows."""
     (batch, channels, *_), (count, each, *kernel) = extents_of(node), extents_of(weight)
     group, over = attributes["group"], _window(node, kernel, attributes)
     if each * group != channels or count % group:
@@ -101,9 +101,9 @@ def correlated(builder: KernelBuilder, node: Node, weight: Node, attributes: Att
 
 
 def _stencil(builder: KernelBuilder, node: Node, weight: Node, over: ops.Window) -> Node:
-    """The sum over the kernel of shifted inputs, each times the weights of all output channels.
+    """The sum over kernel positions of shifted inputs times the weights of all output channels.
 
-    Each output channel reads one input channel, or all of them read every one.
+    Each output channel reads one input channel, or all of them read all.
     """
     count, each, *kernel = extents_of(weight)
     channels = count if each == 1 else 1
@@ -128,7 +128,7 @@ def _stencil(builder: KernelBuilder, node: Node, weight: Node, over: ops.Window)
 
 @lowers("ConvInteger", 10)
 def conv_integer(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The convolution in int32 of the operands without their zero points, which pad too."""
+    """The int32 convolution of the operands minus their zero points; pads are zero points too."""
     x, weight, x_zero, weight_zero = (*operands, None, None)[:4]
     return correlated(
         builder,
@@ -139,7 +139,7 @@ def conv_integer(builder: KernelBuilder, operands: Operands, attributes: Attribu
 
 
 def _centred(builder: KernelBuilder, node: Node, zero: Node | None, axis: int) -> Node:
-    """In int32, without the zero point: one for all, or one for each place along the axis."""
+    """As int32 minus the zero point, which is a scalar or per position along the axis."""
     node = builder.cast(node, DType.INT32)
     if zero is None:
         return node
@@ -154,7 +154,7 @@ def _centred(builder: KernelBuilder, node: Node, zero: Node | None, axis: int) -
 @lowers("MaxPool", 1, 8, 10, 11, 12, 22)
 @in_float32
 def max_pool(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The largest element of each window; where it lies is declined."""
+    """The largest element of each window; the indices are declined."""
     x = operands[0]
     if attributes["results"] > 1:
         raise Declined("the second result, the indices of the largest elements")
@@ -168,7 +168,7 @@ def max_pool(builder: KernelBuilder, operands: Operands, attributes: Attributes)
 @lowers("AveragePool", 1, 7, 10, 11, 19, 22)
 @in_float32
 def average_pool(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The mean of each window; pads count where the attribute says so, what is beyond never."""
+    """The mean of each window; pads count if the attribute says so, elements beyond them never."""
     x = operands[0]
     over = _window(x, attributes["kernel_shape"], attributes)
     axes = range(2, 2 + len(over.kernel))
@@ -180,7 +180,7 @@ def average_pool(builder: KernelBuilder, operands: Operands, attributes: Attribu
 
 
 def _counts(over: ops.Window, with_pads: bool) -> np.ndarray:
-    """How many elements each window counts."""
+    """The number of elements that count in each window."""
     inside = np.ones(over.extents)
     if with_pads:
         inside = np.pad(inside, over.pads, constant_values=1)

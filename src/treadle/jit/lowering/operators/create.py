@@ -1,4 +1,4 @@
-"""Tensors out of a few numbers: ConstantOfShape and Range."""
+"""Tensors made from few numbers: ConstantOfShape and Range."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 def constant_of_shape(
     builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
 ) -> Node:
-    """One value everywhere, 0.0 by default."""
+    """A tensor filled with one value, 0.0 by default."""
     shape = [extent_of(builder, each) for each in builder.elements(operands[0], "a shape")]
     value = attributes.get("value")
     array = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
@@ -32,7 +32,7 @@ def constant_of_shape(
 
 @lowers("Range", 11, 27)
 def range_(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
-    """Start + i * delta; of 16-bit floats in the type that `stash_type` names."""
+    """Start + i * delta; 16-bit floats are computed in the type that `stash_type` names."""
     given = operands[0].dtype
     stash = ops.element_from_proto(attributes.get("stash_type", 1))
     wide = stash if given in NARROW else given
@@ -46,7 +46,7 @@ def range_(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping
 
 
 def _count(builder: KernelBuilder, start: Node, limit: Node, delta: Node) -> Number:
-    """How many numbers there are: ceil((limit - start) / delta), or none."""
+    """The number of elements: ceil((limit - start) / delta), at least 0."""
     if start.dtype in _FLOATS:
         apart = builder.map("div", builder.map("sub", limit, start), delta)
         most = builder.scalar(2.0**47, start.dtype)

@@ -1,7 +1,7 @@
-"""Einsum: diagonals as views, sums as reductions, pairs as products of matrices.
+"""Einsum: diagonals as views, sums as reductions, pairs as matrix products.
 
-Operands are taken two at a time, from the left. Of a pair, letters of both that nobody needs later
-are summed by the product, those that are needed later are batches of it.
+Operands are combined in pairs from the left. Common letters of a pair that are not used later are
+contracted by the product, others are batch axes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _extents(
 
 
 def _diagonal(builder: KernelBuilder, node: Node, letters: Letters) -> Term:
-    """Each letter once."""
+    """Take the diagonal, so that each letter occurs once."""
     own = "".join(dict.fromkeys(letters))
     if own == letters:
         return node, letters
@@ -91,7 +91,7 @@ def _stretched(builder: KernelBuilder, term: Term, extents: Mapping[str, Number]
 
 
 def _summed(builder: KernelBuilder, term: Term, kept: Letters) -> Term:
-    """Without the letters that nobody needs."""
+    """Sum over the letters that are not used."""
     node, letters = term
     axes = [k for k, letter in enumerate(letters) if letter not in kept]
     if not axes:
@@ -100,7 +100,7 @@ def _summed(builder: KernelBuilder, term: Term, kept: Letters) -> Term:
 
 
 def _arranged(builder: KernelBuilder, node: Node, letters: Letters, wanted: Letters) -> Node:
-    """The axes in the order wanted."""
+    """The axes in the requested order."""
     if set(letters) != set(wanted) or len(wanted) != len(letters):
         raise Declined("the result has letters that no operand has")
     given = node.shape

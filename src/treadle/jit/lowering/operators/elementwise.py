@@ -1,4 +1,4 @@
-"""Operators that compute element by element: arithmetic, logic, comparisons, casts, activations."""
+"""Elementwise operators: arithmetic, logic, comparisons, casts, activations."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ for _kind, _rows in _TABLES:
 @lowers("Add", 7, 13, 14)
 @in_float32
 def add(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The sum; of 1 and erf(x) as erfc(-x), which is exact where erf is near -1, too."""
+    """The sum; 1 + erf(x) becomes erfc(-x), which is exact where erf is near -1."""
     for one, other in (operands, operands[::-1]):
         if _is_one(one, len(other.shape)) and other.op == Elementwise("erf"):
             return builder.map("erfc", builder.map("neg", other.operands[0]))
@@ -81,7 +81,7 @@ def add(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 
 def _is_one(node: Node, most_axes: int) -> bool:
-    """Whether it is the number 1, which broadcasts to what has so many axes."""
+    """Whether it is the number 1, broadcastable to an operand of this rank."""
     if not isinstance(node.op, Constant) or node.op.array.size != 1:
         return False
     return len(node.shape) <= most_axes and bool(node.op.array.item() == 1)
@@ -90,7 +90,7 @@ def _is_one(node: Node, most_axes: int) -> bool:
 @lowers("Mean", 1, 6, 8, 13)
 @in_float32
 def mean(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The sum over the number of operands."""
+    """The sum divided by the number of operands."""
     total = reduce(partial(builder.map, "add"), operands)
     return builder.map("div", total, builder.scalar(len(operands), total.dtype))
 
@@ -98,7 +98,7 @@ def mean(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 @lowers("Erf", 9, 13)
 @in_float32
 def error_function(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The Gauss error function; that of a whole number is -1, 0 or 1."""
+    """The Gauss error function; for an integer it is -1, 0 or 1."""
     (x,) = operands
     return builder.cast(builder.map("erf", as_floats(builder, x)), x.dtype)
 
@@ -113,7 +113,7 @@ def is_nan(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 @lowers("IsInf", 10, 20)
 @in_float32
 def is_infinite(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """Equal to an infinity of the signs asked for."""
+    """Equal to an infinity of a requested sign."""
     x = operands[0]
     signs = ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
     found = [
@@ -135,14 +135,14 @@ def _never(builder: KernelBuilder, node: Node) -> Node:
 @lowers("Mod", 10, 13, 28)
 @in_float32
 def modulo(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The sign of the divisor, or of the dividend for fmod."""
+    """The remainder with the sign of the divisor, or of the dividend for fmod."""
     return builder.map("fmod" if attributes["fmod"] else "mod", *operands)
 
 
 @lowers("Pow", 7, 12, 13, 15)
 @in_float32
 def power(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The dtype of the base; where dtypes differ through float64, whole numbers wrap."""
+    """Power in the dtype of the base; mixed dtypes compute in float64, integers wrap around."""
     base, exponent = operands
     if base.dtype == exponent.dtype and base.dtype in _FLOATS:
         return builder.map("pow", base, exponent)
@@ -171,7 +171,7 @@ def power(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 
 def _with_sign(builder: KernelBuilder, base: Node, exponent: Node, power: Node) -> Node:
-    """The power, negative where an odd exponent lost its last bit in float64."""
+    """The power, negative if an odd exponent lost its last bit in float64."""
     if exponent.dtype not in (DType.INT64, DType.UINT64) or _is_small(exponent):
         return power
     two, zero = builder.scalar(2, exponent.dtype), builder.scalar(0, exponent.dtype)
@@ -184,7 +184,7 @@ def _with_sign(builder: KernelBuilder, base: Node, exponent: Node, power: Node) 
 
 
 def _is_small(exponent: Node) -> bool:
-    """Whether it is known, and a number that float64 holds."""
+    """Whether it is known, and exact in float64."""
     if not isinstance(exponent.op, Constant):
         return False
     return all(abs(int(each)) <= 2**53 for each in exponent.op.array.flat)
@@ -192,13 +192,13 @@ def _is_small(exponent: Node) -> bool:
 
 @lowers("BitShift", 11, 28)
 def bit_shift(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """Bits shifted out are gone; a right shift of a signed number keeps its sign."""
+    """Shift bits; those shifted out are lost, a right shift of a signed number keeps its sign."""
     return builder.map("shl" if attributes["direction"] == "LEFT" else "shr", *operands)
 
 
 @lowers("BitCast", 26)
 def bit_cast(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The same bits read as another type of the same width."""
+    """Reinterpret the bits as another type of the same width."""
     x, to = operands[0], ops.element_from_proto(attributes["to"])
     opaque = (DType.BOOL, *NARROW)
     if to is None or to in opaque or x.dtype in opaque or to.bits != x.dtype.bits:
@@ -223,7 +223,7 @@ def cast(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> 
 
 @lowers("Cast", 1)
 def cast_1(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The type is named in words."""
+    """Cast-1: the attribute `to` names the type in words."""
     word = str(attributes["to"])
     found = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64}.get(word)
     return builder.cast(operands[0], found or DType(word.lower()))
@@ -254,7 +254,7 @@ def clip(builder: KernelBuilder, operands: Sequence[Node | None], _: Attributes)
 @lowers("Clip", 1, 6)
 @in_float32
 def clip_6(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The bounds are attributes."""
+    """Clip-6: the bounds are attributes."""
     x = operands[0]
     low, high = (attributes.get(name) for name in ("min", "max"))
     bounds = [None if bound is None else builder.scalar(bound, x.dtype) for bound in (low, high)]

@@ -1,4 +1,4 @@
-"""Reading and writing by index. What an index from data says is checked when the kernel runs."""
+"""Reading and writing by index; computed indices are checked at run time."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _WHOLE = (DType.INT64, DType.INT32)
 
 
 def nonnegative_index(axis: int, rank: int) -> int:
-    """The axis counted from the front; Declined where the rank has it not."""
+    """The axis counted from the front; raises Declined if it is out of range for the rank."""
     if not -rank <= axis < max(rank, 1):
         raise Declined(f"axis {axis} of a tensor of rank {rank}")
     return axis + rank if axis < 0 else axis
 
 
 def same(axis: int) -> Axis:
-    """The place along an axis that is the result's own."""
+    """The result's own position along an axis."""
     return Axis(0, ((axis, 1),))
 
 
@@ -69,7 +69,7 @@ def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attribu
 def array_feature_extractor(
     builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
 ) -> Node:
-    """x[..., indices.ravel()]; of one axis, a row of a table."""
+    """x[..., indices.ravel()]; a vector becomes a row of a table."""
     data, indices = operands
     if not data.shape or indices.dtype not in _WHOLE:
         raise Declined(f"data {show_node(data)} and indices {show_node(indices)}")
@@ -79,7 +79,7 @@ def array_feature_extractor(
 
 
 def picked(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> Node:
-    """np.take(data, indices, axis): a view where it is one item that is known to be there."""
+    """np.take(data, indices, axis): a view for a single index that is in range."""
     shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
     if isinstance(indices.op, Constant) and indices.size == 1:
         return _at(builder, data, axis, int(indices.op.array.item()), shape)
@@ -100,7 +100,7 @@ def _at(builder: KernelBuilder, data: Node, axis: int, index: int, shape: Shape)
 
 
 def _along(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> IndexTuple:
-    """The places of GatherElements: the index along one axis, its own place along the others."""
+    """The positions of GatherElements: the index along one axis, its own one along the others."""
     rank = len(data.shape)
     axis = nonnegative_index(axis, rank)
     if not rank or len(indices.shape) != rank or indices.dtype not in _WHOLE:
@@ -154,7 +154,7 @@ def scatter(
     updates: Node,
     indices: Sequence[Node],
 ) -> Node:
-    """Operand 0 with the updates put in."""
+    """Operand 0 with the updates written to it."""
     if data.dtype != updates.dtype:
         raise Declined(f"updates of {updates.dtype} into data of {data.dtype}: one dtype is needed")
     function = "" if reduction == "none" else reduction
@@ -164,7 +164,7 @@ def scatter(
 def _columns(
     builder: KernelBuilder, data: Node, indices: Node, batch: int
 ) -> tuple[IndexTuple, list[Node]]:
-    """The places of GatherND: what each number of an index tuple says, and the slice it names."""
+    """The positions of GatherND: the numbers of an index tuple, and the slice they select."""
     given, (*around, count) = data.shape, indices.shape
     if not isinstance(count, int) or indices.dtype not in _WHOLE:
         raise Declined(
@@ -174,7 +174,7 @@ def _columns(
     if rest < 0:
         raise Declined(f"index tuples of {count} numbers for data of rank {len(given) - batch}")
     builder.expect_shape(
-        tuple(around[:batch]), given[:batch], "indices with other batch extents than the data"
+        tuple(around[:batch]), given[:batch], "indices whose batch extents differ from the data's"
     )
     shape = (*around, *(1,) * rest)
     own = [same(k) for k in range(len(around))]
@@ -214,7 +214,7 @@ def scatter_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Att
 def reverse_sequence(
     builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
 ) -> Node:
-    """The first lengths[b] time steps of batch b backwards, the rest as they are."""
+    """Reverse the first lengths[b] time steps of batch b."""
     x, lengths = operands
     given, rank = x.shape, len(x.shape)
     batch, time = (

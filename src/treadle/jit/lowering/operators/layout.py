@@ -1,4 +1,4 @@
-"""Operators that arrange elements: shapes, views, parts and their joining."""
+"""Operators that rearrange elements: shapes, views, slices and concatenation."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _RESHAPES = (13, 14, 19, 21, 23, 24, 25)
 
 
 def whole_numbers(node: Node | None, what: str) -> list[int] | None:
-    """The numbers of a constant operand; None where it is absent."""
+    """The integers of a constant operand; None if it is absent."""
     return None if node is None else [int(n) for n in array_of(node, what).ravel()]
 
 
 def _list(operands: Nodes, number: int, attributes: Attributes, name: str) -> list[int] | None:
-    """Axes and sizes: an operand in new versions, an attribute in old ones."""
+    """Axes or sizes: an operand in new versions, an attribute in old ones."""
     if name in attributes:
         return list(attributes[name])
     return whole_numbers(operands[number], name) if len(operands) > number else None
@@ -46,14 +46,14 @@ def _list(operands: Nodes, number: int, attributes: Attributes, name: str) -> li
 
 @lowers("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
 def identity(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
-    """The operand itself: values are never changed in place."""
+    """The operand itself: values are never modified in place."""
     node: Node = operands[0]
     return node
 
 
 @lowers("Dropout", 7, 10, 12, 13, 22)
 def dropout(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
-    """The operand, where it does not train."""
+    """The operand, outside of training."""
     if len(operands) > 2 and operands[2] is not None and array_of(operands[2], "training").any():
         raise Declined("training")
     node: Node = operands[0]
@@ -62,7 +62,7 @@ def dropout(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
 
 @lowers("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(builder: KernelBuilder, _: Nodes, attributes: Attributes) -> Node:
-    """The one tensor or number its attributes hold."""
+    """The tensor or number in its attribute."""
     for name, dtype in (("value", None), ("value_int", np.int64), ("value_ints", np.int64),
                         ("value_float", np.float32), ("value_floats", np.float32)):  # fmt: skip
         if attributes.get(name) is not None:
@@ -73,13 +73,13 @@ def constant(builder: KernelBuilder, _: Nodes, attributes: Attributes) -> Node:
 
 @lowers("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
 def shape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
-    """The extents, each a number or a scalar."""
+    """The extents, each an int or a scalar."""
     part = operands[0].shape[attributes.get("start") or 0 : attributes.get("end")]
     return listed(builder, part)
 
 
 def listed(builder: KernelBuilder, numbers: Sequence[Number]) -> Node:
-    """The numbers as a tensor of int64."""
+    """The numbers as an int64 tensor."""
     if all(isinstance(number, int) for number in numbers):
         return builder.constant(np.array(numbers, np.int64))
     parts = [builder.reshape(builder.dim(number), (1,)) for number in numbers]
@@ -94,7 +94,7 @@ def size(builder: KernelBuilder, operands: Nodes, _: Attributes) -> Node:
 
 @lowers("Reshape", 5, *_RESHAPES)
 def reshape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
-    """Row-major order stays; -1 is what is left, 0 the operand's own extent."""
+    """Reshape in row-major order; -1 is the rest, 0 the operand's own extent."""
     x, given = operands[0], operands[0].shape
     wanted = builder.elements(operands[1], "a shape")
     if not attributes.get("allowzero"):
@@ -114,7 +114,7 @@ def reshape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
 
 
 def extent_of(builder: KernelBuilder, each: int | Node, *, is_positive: bool = False) -> Number:
-    """An extent out of a list; -1 stays. One of the run where 0 has a meaning is above it."""
+    """An extent from a list; -1 stays. A dynamic one is positive where 0 has a meaning."""
     if isinstance(each, int):
         return each
     found = builder.extent(each)
@@ -124,7 +124,7 @@ def extent_of(builder: KernelBuilder, each: int | Node, *, is_positive: bool = F
 
 
 def _rest(builder: KernelBuilder, given: Shape, others: Sequence[Number]) -> Number:
-    """What is left for one extent: the product of those given over that of the others."""
+    """The remaining extent: the product of the old extents over that of the other new ones."""
     left, right = list(given), []
     for other in others:
         same = next((k for k, extent in enumerate(left) if extent is other or extent == other), -1)
@@ -144,7 +144,7 @@ def _rest(builder: KernelBuilder, given: Shape, others: Sequence[Number]) -> Num
 
 @lowers("Flatten", 1, 9, 11, *_RESHAPES[:1], *_RESHAPES[3:])
 def flatten(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
-    """Two axes: what is before `axis`, and the rest."""
+    """Reshape to two axes: those before `axis`, and the rest."""
     given, axis = operands[0].shape, attributes["axis"]
     axis = axis + len(given) if axis < 0 else axis
     return builder.reshape(
@@ -154,7 +154,7 @@ def flatten(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
 
 @lowers("Squeeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
 def squeeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
-    """Without axes of one."""
+    """Remove axes of extent 1."""
     given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     if axes is None:
         gone = {k for k, extent in enumerate(given) if extent == 1}
@@ -167,7 +167,7 @@ def squeeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
 
 
 def dropped(builder: KernelBuilder, node: Node, gone: Collection[int]) -> Node:
-    """Without these axes, which are one long."""
+    """Remove these axes, which have extent 1."""
     for axis in gone:
         builder.expect_equal(node.shape[axis], 1)
     rest = [k for k in range(len(node.shape)) if k not in gone]
@@ -177,7 +177,7 @@ def dropped(builder: KernelBuilder, node: Node, gone: Collection[int]) -> Node:
 
 @lowers("Unsqueeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
 def unsqueeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
-    """With axes of one; they are counted in the result."""
+    """Insert axes of extent 1; they are positions in the result."""
     given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     assert axes is not None
     rank = len(given) + len(axes)
@@ -211,7 +211,7 @@ def expand(builder: KernelBuilder, operands: Nodes, _: Attributes) -> Node:
 
 
 def _spread(builder: KernelBuilder, given: Number, wanted: Number) -> Number:
-    """The extent of an Expand: one that only the run tells may be 1 where the operand's is more."""
+    """The extent of an Expand: a dynamic one may be 1 where the operand's is greater."""
     if given == 1 or wanted == 1 or isinstance(wanted, int) or given is wanted:
         return builder.match(given, wanted)
     is_one = builder.compare("equal", wanted, 1)
@@ -243,7 +243,7 @@ def slice_(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> N
 
 @lowers("Split", 2, 11, 13, 18)
 def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
-    """Parts along an axis: of the sizes given, or alike."""
+    """Parts along an axis: of given sizes, or equal ones."""
     x = operands[0]
     axis = attributes.get("axis", 0) % max(len(x.shape), 1)
     if "split" in attributes:
@@ -262,7 +262,7 @@ def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Se
 
 
 def _alike(builder: KernelBuilder, extent: Number, count: int, *, is_uneven: bool) -> list[Number]:
-    """The sizes of parts that are alike; the last one may be smaller where they may be uneven."""
+    """The sizes of equal parts; the last one may be smaller where that is allowed."""
     if count == 1:
         return [extent]
     each = times_within(builder, extent, count)
@@ -274,7 +274,7 @@ def _alike(builder: KernelBuilder, extent: Number, count: int, *, is_uneven: boo
 
 @lowers("Concat", 4, 11, 13)
 def concat(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
-    """One after the other along an axis."""
+    """Concatenate along an axis."""
     return concat_along(builder, operands, attributes["axis"] % max(len(operands[0].shape), 1))
 
 
@@ -283,7 +283,7 @@ def _kind(node: Node) -> tuple[DType, int]:
 
 
 def concat_along(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> Node:
-    """np.concatenate; of one part the part itself."""
+    """np.concatenate; a single part is returned itself."""
     first = parts[0]
     if len(parts) == 1:
         return first

@@ -1,4 +1,4 @@
-"""Versions of opsets 1 to 6: the right operand alone is broadcast, where an attribute says so."""
+"""Versions of opsets 1 to 6: only the right operand is broadcast, if an attribute says so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.jit.lowering.registry import TABLE, Lowering, lowers
 
 
 def aligned(builder: KernelBuilder, left: Node, right: Node, axis: int | None) -> Node:
-    """The right operand, its axes put at `axis` of the left one's."""
+    """Align the right operand: its axes are put at `axis` of the left one's."""
     given = extents_of(right)
     if axis is None or not given:
         return right
@@ -44,7 +44,7 @@ for _op, *_versions in (
 def concat_1(
     builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
 ) -> Node | Sequence[Node | None]:
-    """The axis is 1 where none is given."""
+    """Concat-1: the axis is 1 by default."""
     axis = attributes.get("axis")
     return TABLE["Concat", 4](
         builder, operands, {**attributes, "axis": 1 if axis is None else axis}
@@ -55,7 +55,7 @@ def concat_1(
 def reshape_1(
     builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
 ) -> Node | Sequence[Node | None]:
-    """The new shape is an attribute."""
+    """Reshape-1: the new shape is an attribute."""
     shape = builder.constant(np.array(attributes.get("shape") or (), np.int64))
     return TABLE["Reshape", 5](builder, (operands[0], shape), {})
 
@@ -64,14 +64,14 @@ def reshape_1(
 def split_1(
     builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
 ) -> Node | Sequence[Node | None]:
-    """The lengths are an attribute or an operand; the axis is 0 where none is given."""
+    """Split-1: the lengths are an attribute or an operand; the axis is 0 by default."""
     given = {**attributes, "axis": attributes.get("axis") or 0}
     return TABLE["Split", 2](builder, operands, given)
 
 
 @lowers("Dropout", 1, 6)
 def dropout_1(_: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
-    """The operand, where the attribute says that it does not train."""
+    """Dropout-1: the operand, if the attribute disables training."""
     if not attributes["is_test"] or attributes["results"] > 1:
         raise Declined("training mode")
     return operands[0]

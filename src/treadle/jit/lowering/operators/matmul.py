@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _MIN_SPLIT_ELEMENTS = 1024
 
 
 def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
-    """np.matmul, rounded once; a matrix times a column is the row times the matrix turned."""
+    """np.matmul, rounded once.
+
+    A matrix times a column becomes the row times the transposed matrix.
+    """
     if not left.shape or not right.shape or left.dtype != right.dtype:
         raise Declined(
             f"operands {show_node(left)} and {show_node(right)}:"
@@ -61,9 +64,9 @@ def _is_matrix(left: Node) -> bool:
 
 
 def _parts(builder: KernelBuilder, left: Node, right: Node) -> list[tuple[Node, Node]]:
-    """The products a large one is made of where the left operand is joined along the inner axis.
+    """Split a large product whose left operand is a Concat along the inner axis.
 
-    What a loop slices is then multiplied apart from what it carries.
+    The part that a loop slices is then multiplied separately from the carried part.
     """
     is_joined = isinstance(left.op, Concat) and left.op.axis == len(left.shape) - 1
     is_outside = right.home.depth < left.home.depth and len(right.shape) == 2
@@ -108,7 +111,7 @@ def gemm(
 
 
 def _turned(builder: KernelBuilder, node: Node) -> Node:
-    """With the last two axes exchanged."""
+    """Swap the last two axes."""
     *batch, rows, columns = node.shape
     last = len(batch)
     places = [*range(last), last + 1, last]

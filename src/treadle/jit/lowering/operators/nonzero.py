@@ -1,4 +1,4 @@
-"""Operators whose result is as long as there are elements of some kind: NonZero, Compress."""
+"""Operators with a data-dependent result length: NonZero, Compress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Attributes = Mapping[str, Any]
 
 
 def nonzero_positions(builder: KernelBuilder, mask: Node) -> Node:
-    """Where a mask of rank 1 holds."""
+    """The indices at which a mask of rank 1 is true."""
     numbers = builder.cast(mask, DType.INT64)
     count = builder.number(builder.add(Reduce("add", (0,)), DType.INT64, (), numbers))
     return builder.add(FlatNonzero(), DType.INT64, (count,), mask)
@@ -26,7 +26,7 @@ def nonzero_positions(builder: KernelBuilder, mask: Node) -> Node:
 
 @lowers("NonZero", 9, 13)
 def non_zero(builder: KernelBuilder, operands: Sequence[Node], _: Attributes) -> Node:
-    """The indices of elements that are not zero: a column for each, a row for each axis."""
+    """The indices of nonzero elements: a column for each, a row for each axis."""
     (x,) = operands
     is_found = builder.map("not_equal", x, builder.scalar(0, x.dtype), dtype=DType.BOOL)
     mask = is_found if x.dtype is not DType.BOOL else x
@@ -46,7 +46,7 @@ def non_zero(builder: KernelBuilder, operands: Sequence[Node], _: Attributes) ->
 
 @lowers("Compress", 9, 11, 28)
 def compress(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
-    """The items along an axis, or elements, for which the condition holds."""
+    """The items along an axis, or elements, whose condition is true."""
     data, condition = operands
     if len(condition.shape) != 1 or condition.dtype is not DType.BOOL:
         raise Declined(f"the condition is {show_node(condition)}: a list of bools is needed")

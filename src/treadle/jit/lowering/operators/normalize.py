@@ -1,4 +1,7 @@
-"""Normalizations, softmax of old opsets. Statistics of 16-bit floats are taken in float32."""
+"""Normalizations, and softmax of old opsets.
+
+Statistics of 16-bit floats are computed in float32.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def _stashed(builder: KernelBuilder, node: Node) -> Node:
 
 
 def mean_of(builder: KernelBuilder, numbers: Numbers, node: Node, axes: Sequence[int]) -> Node:
-    """The mean over axes that are kept."""
+    """The mean over axes, which are kept."""
     count = builder.cast(
         builder.dim(builder.product([node.shape[axis] for axis in axes])), node.dtype
     )
@@ -53,7 +56,7 @@ def _behind(axis: int, node: Node) -> list[int]:
 def layer_normalization(
     builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Sequence[Node]:
-    """Over the axes from `axis` on; also gives the mean and the inverse standard deviation."""
+    """Normalize over the axes from `axis` on; also returns mean and inverse standard deviation."""
     x, scale, bias = (*operands, None)[:3]
     axes = _behind(attributes["axis"], x)
     normal, mean, inverse = standard(builder, _stashed(builder, x), axes, attributes["epsilon"])
@@ -63,7 +66,7 @@ def layer_normalization(
 
 @lowers("RMSNormalization", 23)
 def rms_normalization(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """X over the root of its mean square, over the axes from `axis` on."""
+    """Divide x by its root mean square over the axes from `axis` on."""
     x, scale = operands
     given = _stashed(builder, x)
     n = Numbers(builder, given.dtype)
@@ -75,7 +78,7 @@ def rms_normalization(builder: KernelBuilder, operands: Operands, attributes: At
 
 
 def per_channel(builder: KernelBuilder, node: Node, rank: int) -> Node:
-    """A vector along axis 1 of tensors of the rank."""
+    """A vector reshaped to lie along axis 1 of tensors of the rank."""
     return (
         builder.reshape(node, (node.shape[0], *(1,) * (rank - 2))) if len(node.shape) == 1 else node
     )
@@ -83,7 +86,7 @@ def per_channel(builder: KernelBuilder, node: Node, rank: int) -> Node:
 
 @lowers("BatchNormalization", 1, 6, 7, 9, 14, 15)
 def batch_normalization(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """By the statistics given; training is declined."""
+    """Normalize by the given statistics; training is declined."""
     x, *parts = operands
     if attributes.get("training_mode") or attributes.get("results", 1) > 1:
         raise Declined("training mode")
@@ -99,7 +102,7 @@ def batch_normalization(builder: KernelBuilder, operands: Operands, attributes: 
 
 
 def _promoted(builder: KernelBuilder, function: str, left: Node, right: Node) -> Node:
-    """A function of floats, one of which may be wider than the other."""
+    """A function of floats, in the wider of their types."""
     dtype = DType.FLOAT64 if DType.FLOAT64 in (left.dtype, right.dtype) else left.dtype
     return builder.map(function, builder.cast(left, dtype), builder.cast(right, dtype))
 
@@ -109,7 +112,7 @@ def _promoted(builder: KernelBuilder, function: str, left: Node, right: Node) ->
 def instance_normalization(
     builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
-    """Every channel of every instance by its own statistics."""
+    """Normalize every channel of every instance by its own statistics."""
     x, *parts = operands
     rank = len(x.shape)
     normal, _, _ = standard(builder, x, range(2, rank), attributes["epsilon"])
@@ -161,7 +164,7 @@ def mean_variance_normalization(
 @lowers("LpNormalization", 1, 22)
 @in_float32
 def lp_normalization(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """X over its 1-norm or 2-norm along an axis; 0 where the norm is 0."""
+    """Divide x by its 1-norm or 2-norm along an axis; 0 where the norm is 0."""
     x, is_first = operands[0], attributes["p"] == 1
     n = Numbers(builder, x.dtype)
     size = n.abs(x) if is_first else n.mul(x, x)
@@ -175,7 +178,7 @@ def lp_normalization(builder: KernelBuilder, operands: Operands, attributes: Att
 def _by_rows(
     newer: Lowering, builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
-    """The opset 1 to 12 form: the tensor is flattened to rows of everything from `axis` on."""
+    """Opsets 1 to 12: flatten the axes from `axis` on into one axis."""
     x, first = operands[0], nonnegative_index(attributes["axis"], len(operands[0].shape))
     if 0 in x.shape:
         node: Node = x

@@ -1,4 +1,4 @@
-"""Operators that make tensors larger: pads, repetitions, masks, numbers out of nothing."""
+"""Pad, Tile, OneHot, Trilu, EyeLike, DepthToSpace and SpaceToDepth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Widths = tuple[Number, Number]
 
 
 def _side_by_side(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> Node:
-    """The parts one after the other along an axis; empty ones left out."""
+    """Concatenate the parts along an axis, without empty ones."""
     present = [part for part in parts if part.shape[axis] != 0]
     return concat_along(builder, present or parts[:1], axis)
 
@@ -30,9 +30,9 @@ def _side_by_side(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> N
 def padded(
     builder: KernelBuilder, node: Node, widths: Sequence[Widths], mode: str, fill: Node
 ) -> Node:
-    """The tensor made larger, or smaller where a width is negative, axis by axis.
+    """Enlarge the tensor axis by axis, or shrink it for negative widths.
 
-    A width that only the run tells is an extent, and none below zero.
+    A width computed at run time is an extent, and not negative.
     """
     for axis, (before, after) in enumerate(widths):
         node = _cut(builder, node, axis, before, after)
@@ -62,7 +62,7 @@ def _filled(builder: KernelBuilder, node: Node, axis: int, extent: Number, fill:
 def _continued(
     builder: KernelBuilder, node: Node, axis: int, before: Number, after: Number, mode: str
 ) -> Node:
-    """The axis made longer by its own items."""
+    """Extend the axis by its own items."""
     extent = node.shape[axis]
     if extent == 0:
         raise Declined("padding an axis of extent 0 with its own items")
@@ -108,7 +108,7 @@ _OPEN_SOURCES = {
 
 
 def _taken(builder: KernelBuilder, node: Node, axis: int, places: Sequence[int]) -> Node:
-    """The items at places known now: as few pieces as go by one step each."""
+    """The items at constant positions: as few slices as possible."""
     parts, start = [], 0
     while start < len(places):
         end = start + 1
@@ -136,13 +136,13 @@ def pad(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> N
 
 @lowers("Pad", 2)
 def pad_2(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The pads and the value are attributes."""
+    """Pad before opset 11: the pads and the value are attributes."""
     return _old_pad(builder, operands[0], attributes["pads"], attributes)
 
 
 @lowers("Pad", 1)
 def pad_1(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The pads are called paddings."""
+    """Pad-1: the attribute is called `paddings`."""
     return _old_pad(builder, operands[0], attributes["paddings"], attributes)
 
 
@@ -174,7 +174,7 @@ def tile(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 @lowers("Tile", 1)
 def tile_1(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The tensor repeated along one axis."""
+    """Tile-1: repeated along one axis."""
     x, tiles, where = operands
     axis, count = (
         nonnegative_index(int(array_of(where, "an axis").item()), len(x.shape)),
@@ -184,7 +184,7 @@ def tile_1(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 
 def tiled(builder: KernelBuilder, node: Node, repeats: Sequence[Number]) -> Node:
-    """np.tile of as many repetitions as axes."""
+    """np.tile with one repetition per axis."""
     given = node.shape
     if len(repeats) != len(given) or any(isinstance(n, int) and n < 0 for n in repeats):
         raise Declined(f"{len(repeats)} repetitions for {len(given)} axes, or a negative one")
@@ -199,7 +199,7 @@ def tiled(builder: KernelBuilder, node: Node, repeats: Sequence[Number]) -> Node
 
 @lowers("OneHot", 9, 11, 28)
 def one_hot(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The on-value at each index, the off-value elsewhere, and everywhere for one out of range."""
+    """The on-value at each index, the off-value elsewhere; an index out of range sets nothing."""
     indices, depth, values = operands
     extent = builder.extent(depth)
     given, rank = indices.shape, len(indices.shape) + 1
@@ -240,7 +240,7 @@ def eye_like(builder: KernelBuilder, operands: Operands, attributes: Attributes)
 
 
 def _turned(builder: KernelBuilder, node: Node, shape: Sequence[int], perm: Sequence[int]) -> Node:
-    """The reshaped tensor with its axes in another order."""
+    """Reshape the tensor and permute its axes."""
     where = {axis: k for k, axis in enumerate(perm)}
     axes = [same(where[k]) for k in range(len(shape))]
     return builder.view(builder.reshape(node, shape), [shape[axis] for axis in perm], axes)
@@ -248,7 +248,7 @@ def _turned(builder: KernelBuilder, node: Node, shape: Sequence[int], perm: Sequ
 
 @lowers("DepthToSpace", 1, 11, 13, 28)
 def depth_to_space(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """Blocks of the channels become blocks of the plane; DCR: the block is the outer part."""
+    """Blocks of channels to blocks of the plane; in mode DCR the block is the outer part."""
     n, c, h, w = extents_of(operands[0])
     size = attributes["blocksize"]
     depth = c // size**2

@@ -1,4 +1,4 @@
-"""Quantization: numbers in whole ones of 8 and 16 bits, by a scale and a zero point.
+"""Quantization to integers of 8 and 16 bits by a scale and a zero point.
 
 Scales and zero points are of the whole tensor, of the items of an axis, or of blocks of them; other
 element types, a precision of one's own and blocks that do not come out even are declined.
@@ -39,7 +39,7 @@ def quantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attr
     target = element_from_proto(attributes.get("output_dtype") or 0) or DType.UINT8
     x = builder.cast(x, DType.FLOAT32) if x.dtype is DType.INT32 else x
     if x.dtype not in _FLOATS:
-        raise Declined(f"{x.dtype} to be quantized")
+        raise Declined(f"quantization of {x.dtype}")
     axis = attributes.get("axis", 1)
     divided = builder.map("div", x, builder.cast(_spread(builder, scale, x, axis), x.dtype))
     zero = builder.scalar(0, target) if zero is None else _spread(builder, zero, x, axis)
@@ -47,9 +47,9 @@ def quantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attr
 
 
 def _saturated(builder: KernelBuilder, scaled: Node, zero: Node) -> Node:
-    """Rounded to even, with the zero point, in its dtype."""
+    """Round to even, add the zero point and saturate to its dtype."""
     if zero.dtype not in _WHOLE:
-        raise Declined(f"quantized to {zero.dtype}")
+        raise Declined(f"quantization to {zero.dtype}")
     limits = np.iinfo(zero.dtype.numpy.name)
     whole = builder.map("add", builder.map("round", scaled), builder.cast(zero, scaled.dtype))
     low, high = (builder.scalar(float(end), scaled.dtype) for end in (limits.min, limits.max))
@@ -64,7 +64,7 @@ def _spread(builder: KernelBuilder, part: Node, node: Node, axis: int) -> Node:
     if part.shape and len(part.shape) == len(node.shape) > 1:
         return part
     if not part.is_static or len(part.shape) > 1:
-        raise Declined("scales of blocks")
+        raise Declined("block-wise scales")
     if part.size == 1:
         return builder.reshape(part, ())
     rank = len(node.shape)
@@ -118,7 +118,7 @@ def dequantize_linear(builder: KernelBuilder, operands: Operands, attributes: At
 def dynamic_quantize_linear(
     builder: KernelBuilder, operands: Operands, _: Attributes
 ) -> Sequence[Node]:
-    """X in uint8 by a scale and zero point from its range, which is made to hold 0."""
+    """Quantize x to uint8 with a scale and zero point from its range, extended to include 0."""
     (x,) = operands
     if not x.is_static or not x.size:
         raise Declined("the range of a tensor that may be empty")
@@ -140,7 +140,7 @@ def qlinear_matmul(builder: KernelBuilder, operands: Operands, _: Attributes) ->
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = operands
     single = (left_scale, left_zero, right_scale, right_zero, scale, zero)
     if not all(each.is_static and each.size == 1 for each in single):
-        raise Declined("scales of rows or columns")
+        raise Declined("scales per row or column")
     whole = whole_product(
         builder, centred(builder, left, left_zero, 0), centred(builder, right, right_zero, 0)
     )

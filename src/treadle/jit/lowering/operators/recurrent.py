@@ -1,7 +1,7 @@
-"""RNN, GRU and LSTM as loops of the kernel: directions, lengths, clipping, activations, layouts.
+"""RNN, GRU and LSTM as kernel loops: directions, lengths, clipping, activations, layouts.
 
-What comes from the input goes through its weights before the loop, all steps at once. bfloat16 is
-computed in float32; of float16 every sum and function is rounded, in the order of the formulas.
+The input is multiplied by its weights before the loop, for all steps at once. bfloat16 is computed
+in float32; for float16 every sum and function is rounded, in the order of the formulas.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _FORMULAS: Mapping[str, tuple[Formula, float | None, float | None]] = {
         1.0, None,
     ),
 }  # fmt: skip
-"""By name in small letters: the formula, and its alpha and beta where it has them."""
+"""By name in lower case: the formula, and its alpha and beta if it has them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Recurrence:
-    """The operands and attributes the three operators share, with the batch on the second axis."""
+    """The operands and attributes common to the three operators, with the batch on axis 1."""
 
     builder: KernelBuilder
     n: Numbers
@@ -72,7 +72,7 @@ class Recurrence:
         return extents_of(self.recurrent)[2]
 
     def activations(self, defaults: Sequence[str]) -> list[Activation]:
-        """The functions of every direction, one after the other."""
+        """The functions of all directions, one after the other."""
         names = self.attributes.get("activations") or list(defaults) * 2
         alphas = iter(self.attributes.get("activation_alpha") or ())
         betas = iter(self.attributes.get("activation_beta") or ())
@@ -85,14 +85,14 @@ class Recurrence:
         return lambda x: formula(self.n, x, first, second)
 
     def clipped(self, activation: Activation) -> Activation:
-        """The function of what is clipped first."""
+        """The function applied to the clipped operand."""
         most = self.attributes.get("clip")
         if most is None:
             return activation
         return lambda x: activation(self.n.min(self.n.max(x, -most), most))
 
     def turned(self, weights: Node, number: int, first: int, count: int) -> Node:
-        """Rows of the weights of one direction, as columns in memory of their own."""
+        """Rows of the weights of one direction, transposed to columns in separate memory."""
         columns = extents_of(weights)[2]
         axes = (Axis(number), Axis(first, ((1, 1),)), same(0))
         return packed(self.builder, self.builder.view(weights, (columns, count), axes))
@@ -104,13 +104,13 @@ class Recurrence:
         return self.builder.view(self.bias, (count,), (Axis(number), Axis(first, ((0, 1),))))
 
     def all_biases(self, number: int, count: int) -> tuple[Node | None, Node | None]:
-        """Of the input and of the state: to be added to all steps at once, or in each step."""
+        """The biases of input and state: added to all steps at once, or in each step."""
         one, other = (self.biases(number, first, count) for first in (0, count))
         total = other if one is None else self.plus(one, other)
         return (None, total) if self.x.dtype in NARROW else (total, None)
 
     def plus(self, node: Node, bias: Node | None) -> Node:
-        """The sum, if there is a bias."""
+        """Add the bias, if there is one."""
         return node if bias is None else self.n.add(node, bias)
 
 
@@ -128,14 +128,14 @@ def _recurrence(
 
 
 def swapped(builder: KernelBuilder, node: Node) -> Node:
-    """The first two axes exchanged."""
+    """Swap the first two axes."""
     first, second, *rest = node.shape
     axes = (same(1), same(0), *map(same, range(2, 2 + len(rest))))
     return builder.view(node, (second, first, *rest), axes)
 
 
 def _part(builder: KernelBuilder, node: Node, number: int, count: int) -> Node:
-    """Columns of a matrix: the part `number` of the width `count`."""
+    """Part `number` of `count` columns each of a matrix."""
     rows = node.shape[0]
     return builder.view(node, (rows, count), (same(0), Axis(number * count, ((1, 1),))))
 
@@ -143,7 +143,7 @@ def _part(builder: KernelBuilder, node: Node, number: int, count: int) -> Node:
 def _walk(
     recurrence: Recurrence, number: int, given: Node, initials: Nodes, cell: Cell
 ) -> tuple[Node, Nodes]:
-    """Y of one direction, and its last states; an ended sequence keeps its state and gives 0."""
+    """Y of one direction, and its last states; an ended sequence keeps its state and outputs 0."""
     b, (count, batch, _) = recurrence.builder, given.shape
     backwards = recurrence.attributes["direction"] == "reverse" or number == 1
     ends, order = (
@@ -168,7 +168,7 @@ def _walk(
 
 
 def _order(recurrence: Recurrence, count: Number, batch: Number) -> tuple[Node, Node]:
-    """Where each sequence ends, and its steps from its own end backwards."""
+    """The end of each sequence, and its steps in reverse from its own end."""
     assert recurrence.lengths is not None
     ends = recurrence.builder.reshape(
         recurrence.builder.cast(recurrence.lengths, DType.INT64), (batch, 1)
@@ -187,7 +187,7 @@ def _order(recurrence: Recurrence, count: Number, batch: Number) -> tuple[Node, 
 def _directions(
     recurrence: Recurrence, states: int, cells: Callable[[int], tuple[Node, Cell]]
 ) -> list[Node]:
-    """Y and the last of each state, over every direction, in the layout asked for."""
+    """Run every direction; returns Y and the last states, in the requested layout."""
     b, (count, batch, _) = recurrence.builder, recurrence.x.shape
     directions = extents_of(recurrence.weights)[0]
     ys, lasts = [], []

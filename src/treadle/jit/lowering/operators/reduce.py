@@ -1,4 +1,4 @@
-"""Reductions along axes, and what is made of them."""
+"""Reductions along axes, and operators composed of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 def reduced(
     builder: KernelBuilder, function: str, node: Node, axes: Sequence[int], *, keep: bool
 ) -> Node:
-    """The reduction of a tensor over its axes; over none the tensor."""
+    """Reduce a tensor over its axes; over none it is returned."""
     if not axes:
         return node
     given = node.shape
@@ -62,7 +62,7 @@ def _mean(builder: KernelBuilder, node: Node, axes: Sequence[int], keep: bool) -
 def _long_mean(
     builder: KernelBuilder, node: Node, axes: Sequence[int], count: Node, keep: bool
 ) -> Node:
-    """Toward zero, of quotients and remainders: the sum of 64-bit numbers may overflow."""
+    """Mean rounded toward zero, from quotients and remainders: the sum may overflow 64 bits."""
     total, rest = (
         reduced(builder, "add", builder.map(function, node, count), axes, keep=keep)
         for function in ("div", "fmod")
@@ -101,7 +101,7 @@ def _log_sum(builder: KernelBuilder, node: Node, axes: Sequence[int], keep: bool
 
 
 def _log_sum_exp(builder: KernelBuilder, node: Node, axes: Sequence[int], keep: bool) -> Node:
-    """The largest element goes out before and comes back after, where it is finite."""
+    """Subtract the largest element before, and add it afterwards if it is finite."""
     given, node = node.dtype, as_floats(builder, node)
     most = reduced(builder, "max", node, axes, keep=True)
     size = builder.map("abs", most)

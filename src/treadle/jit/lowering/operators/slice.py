@@ -1,4 +1,4 @@
-"""Parts of an axis whose bounds may only be known when the kernel runs."""
+"""Slices of an axis whose bounds may be computed at run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.jit.lowering.operators.gather_scatter import picked, steps
 Bound = int | Node
 
 _MAX_STEP = 2**62
-"""A longer step reaches no second element, and its products do not overflow."""
+"""The greatest step: a longer one reaches no second element, and its products would overflow."""
 """A step beyond any extent."""
 
 
@@ -51,9 +51,9 @@ def sliced(
 
 
 def _single_item(builder: KernelBuilder, extent: Number, start: Bound, end: Bound) -> Number | None:
-    """Where the one item is between constant bounds, if it may be assumed that there is one.
+    """The position of a single item between constant bounds, assuming that it exists.
 
-    Of an axis that may be empty the slice would have an extent that broadcasts with no other.
+    Otherwise a slice of a possibly empty axis would have an extent that cannot broadcast.
     """
     if not (isinstance(start, int) and isinstance(end, int)) or isinstance(extent, int):
         return None
@@ -73,7 +73,7 @@ def _single_item(builder: KernelBuilder, extent: Number, start: Bound, end: Boun
 def strided(
     builder: KernelBuilder, node: Node, axis: int, start: Bound, end: Bound, step: Node
 ) -> Node:
-    """x[start:end:step] along the axis for a step that only the run tells; none of 0."""
+    """x[start:end:step] along the axis for a nonzero step computed at run time."""
     extent = node.shape[axis]
     beyond = builder.plus(extent, 1)
     by = builder.map(
@@ -97,7 +97,7 @@ def strided(
 
 
 def times_within(builder: KernelBuilder, extent: Number, size: Number) -> Number:
-    """How many parts of the size it takes to reach the extent; the size is above 0."""
+    """ceil(extent / size): the number of parts of a positive size that cover the extent."""
     if isinstance(extent, int) and isinstance(size, int):
         return -(-extent // size)
     more = builder.minus(builder.plus(extent, size), 1)
@@ -105,7 +105,7 @@ def times_within(builder: KernelBuilder, extent: Number, size: Number) -> Number
 
 
 def _within(builder: KernelBuilder, extent: Number, bound: Node, low: Node, high: Node) -> Node:
-    """A bound counted from the front, between low and high."""
+    """A bound counted from the front, clamped to [low, high]."""
     below = builder.map("less", bound, builder.dim(0), dtype=DType.BOOL)
     moved = builder.map("add", bound, builder.dim(extent))
     place = builder.map("where", below, moved, bound, dtype=DType.INT64)
@@ -117,7 +117,7 @@ def _scalar(builder: KernelBuilder, bound: Bound) -> Node:
 
 
 def _width(builder: KernelBuilder, start: Bound, end: Bound) -> int | None:
-    """Their difference where it is surely one number and the start only the run tells."""
+    """The difference of the bounds, if it is a known number and the start is dynamic."""
     if isinstance(start, int) or isinstance(end, int):
         return None
     (first, less), (second, more) = _offset(start), _offset(end)
@@ -125,7 +125,7 @@ def _width(builder: KernelBuilder, start: Bound, end: Bound) -> int | None:
 
 
 def _offset(node: Node) -> tuple[Node, int]:
-    """The node as another one and a number that is added."""
+    """The node as another node plus a constant."""
     if isinstance(node.op, Elementwise) and node.op.function in ("add", "sub"):
         left, right = node.operands
         if isinstance(right.op, Constant):
@@ -139,7 +139,7 @@ def _offset(node: Node) -> tuple[Node, int]:
 def _bounds(
     builder: KernelBuilder, extent: Number, start: Bound, end: Bound, step: int
 ) -> tuple[Number, Number]:
-    """The first item and how many there are, bounds out of range cut as the standard does."""
+    """The first item and the number of items, with bounds clamped as in the standard."""
     if step > 0:
         first, last = (_clamped(builder, extent, bound, 0, extent) for bound in (start, end))
         long = builder.minus(last, first) if first != 0 else last
@@ -157,7 +157,7 @@ def _bounds(
 def _clamped(
     builder: KernelBuilder, extent: Number, bound: Bound, low: Number, high: Number
 ) -> Number:
-    """A bound counted from the front, between low and high."""
+    """A bound counted from the front, clamped to [low, high]."""
     if isinstance(bound, int):
         if bound >= 2**31 - 1:
             return high

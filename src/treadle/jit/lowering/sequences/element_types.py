@@ -1,4 +1,4 @@
-"""Which values of a block are sequences or optionals, and the types of their elements."""
+"""Finds the values of a block that are sequences or optionals, and their element types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.jit.kernel.node_builder import NATIVE
 
 @dataclass(eq=False, slots=True)
 class ElementTypes:
-    """The lists and optionals of a block, those of one kind in one set, and what is known of it."""
+    """Union-find over a block's lists and optionals: values of one kind are in one set."""
 
     found: dict[Value, Value] = field(default_factory=dict)
     facts: dict[Value, list[ir.Type]] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class ElementTypes:
 
     @classmethod
     def of(cls, block: Block) -> ElementTypes:
-        """What the steps of the block and of its bodies tell."""
+        """Collect the facts from the steps of the block and its bodies."""
         kinds = cls()
         for value in (*block.params, *block.results):
             kinds._meet(value)
@@ -33,7 +33,7 @@ class ElementTypes:
         return kinds
 
     def kind(self, value: Value | None) -> SequenceLayout | None:
-        """What the value is made of; None for a tensor, and where that is not known."""
+        """The layout of the value; None for a tensor, and if it is unknown."""
         if value is None or value not in self.found:
             return None
         first = self._first(value)
@@ -81,7 +81,7 @@ class ElementTypes:
                 self._learn(result, operand)
 
     def _hear(self, block: Block) -> None:
-        """What the file claims of a block's params and results, where nothing else tells it."""
+        """Use the declared types of a block's params and results where nothing else is known."""
         ends = zip(block.results, block.claims, strict=bool(block.claims))
         said = [*((value, value.declared) for value in block.params),
                 *((value, claim.type) for value, claim in ends)]  # fmt: skip
@@ -102,14 +102,14 @@ class ElementTypes:
             self.facts.setdefault(self._first(value), []).append(type_)
 
     def _learn(self, value: Value | None, element: Value | None) -> None:
-        """The element is one of the list's."""
+        """Record that the element is one of the list's."""
         type_ = element.type if element is not None else None
         if value is not None and value in self.found and isinstance(type_, Tensor):
             known = self.facts.setdefault(self._first(value), [])
             known.append(ir.Sequence(type_))
 
     def _alike(self, values: Iterable[Value | None]) -> None:
-        """The values are of one kind; of a tensor that an optional has, its type is known."""
+        """Record that the values have one kind; for an optional of a tensor, its type is known."""
         present = [value for value in values if value is not None]
         for value in present:
             self._meet(value)
@@ -135,14 +135,14 @@ def _is_composed(value: Value) -> bool:
 
 
 def _inner(type_: ir.Type | None) -> ir.Type | None:
-    """The type of what an optional has."""
+    """The element type of an optional."""
     while isinstance(type_, ir.Optional):
         type_ = type_.element
     return type_
 
 
 def _ranked(type_: ir.Type) -> ir.Type:
-    """What is believed of a claim until it is looked at: no extents, which would cost runs."""
+    """The trusted part of a declared type: without extents, whose checks would cost runs."""
     match _inner(type_):
         case Tensor(dtype, tuple() as shape):
             return Tensor(dtype, (None,) * len(shape))
@@ -152,6 +152,6 @@ def _ranked(type_: ir.Type) -> ir.Type:
 
 
 def _is_told(fact: ir.Type) -> bool:
-    """Whether it tells the rank of the elements."""
+    """Whether the rank of the elements is known."""
     element = fact.element if isinstance(fact, ir.Sequence) else fact
     return isinstance(element, Tensor) and element.shape is not None

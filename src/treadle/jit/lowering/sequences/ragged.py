@@ -1,7 +1,7 @@
 """Ragged sequences as tensors: all elements, their offsets and their shapes.
 
-Element `k` is flat[ends[k]:ends[k + 1]].reshape(shapes[k]). Where an extent is one and the same for
-all elements, which is looked at as they come, it is known beside.
+Element `k` is flat[ends[k]:ends[k + 1]].reshape(shapes[k]). An extent that is equal for all
+elements is also known statically; it is checked when elements are added.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _WHOLE = DType.INT64
 
 
 Known = Sequence[int]
-"""The extents of all elements, -1 for one that differs."""
+"""The common extents of all elements, -1 for one that varies."""
 
 
 class Ragged(NamedTuple):
-    """A list by its parts: T[N], int64[n + 1] and int64[n, rank]."""
+    """A list by its component arrays: T[N], int64[n + 1] and int64[n, rank]."""
 
     flat: Node
     ends: Node
@@ -39,7 +39,7 @@ class Ragged(NamedTuple):
 
     @property
     def length(self) -> Number:
-        """How many elements."""
+        """The number of elements."""
         return self.shapes.shape[0]
 
     @property
@@ -51,14 +51,14 @@ class Ragged(NamedTuple):
 
 
 def none(builder: KernelBuilder, dtype: DType, rank: int, known: Known) -> Ragged:
-    """The list of no elements."""
+    """An empty list."""
     flat, ends, shapes = np.empty(0, dtype.numpy), np.zeros(1, np.int64), np.empty((0, rank))
     whole = builder.constant(shapes.astype(np.int64))
     return Ragged(builder.constant(flat), builder.constant(ends), whole, known)
 
 
 def one(builder: KernelBuilder, node: Node, known: Known) -> Ragged:
-    """The list of this element."""
+    """A list of this one element."""
     expect_known(builder, node.shape, known)
     size = builder.product(node.shape)
     shape = builder.reshape(listed(builder, node.shape), (1, len(node.shape)))
@@ -66,7 +66,7 @@ def one(builder: KernelBuilder, node: Node, known: Known) -> Ragged:
 
 
 def alike(builder: KernelBuilder, items: Node, known: Known) -> Ragged:
-    """The list of the items along the first axis."""
+    """A list of the items along the first axis."""
     count, *shape = items.shape
     expect_known(builder, shape, known)
     size, row = builder.product(shape), builder.reshape(listed(builder, shape), (1, len(shape)))
@@ -76,7 +76,7 @@ def alike(builder: KernelBuilder, items: Node, known: Known) -> Ragged:
 
 
 def expect_known(builder: KernelBuilder, shape: Numbers, known: Known) -> None:
-    """The kernel is refused where an element has other extents than all have."""
+    """Decline at run time if an element does not have the common extents."""
     if len(shape) != len(known):
         raise Declined(
             f"an element of rank {len(shape)} in a sequence of elements of rank {len(known)}"
@@ -87,7 +87,7 @@ def expect_known(builder: KernelBuilder, shape: Numbers, known: Known) -> None:
 
 
 def chained(builder: KernelBuilder, lists: Sequence[Ragged]) -> Ragged:
-    """The elements of all, in order; there is one list at least."""
+    """Concatenate lists; there is at least one."""
     ends, last = [lists[0].ends], _last(builder, lists[0])
     for each in lists[1:]:
         ends.append(builder.map("add", axis_slice(builder, each.ends, 0, 1, 1, each.length), last))
@@ -98,7 +98,7 @@ def chained(builder: KernelBuilder, lists: Sequence[Ragged]) -> Ragged:
 
 
 def some(builder: KernelBuilder, items: Ragged, first: Number, count: Number) -> Ragged:
-    """Elements side by side."""
+    """A range of elements."""
     start, end = (
         _scalar(builder, items.ends, each) for each in (first, builder.plus(first, count))
     )
@@ -120,7 +120,7 @@ def element(builder: KernelBuilder, items: Ragged, place: Number) -> Node:
 
 
 def concatenated(builder: KernelBuilder, items: Ragged, axis: int) -> Node:
-    """The elements joined along an axis; they are alike along the others."""
+    """The elements concatenated along an axis; they agree along the others."""
     builder.expect(builder.compare("greater", items.length, 0))
     first = _shape(builder, items, 0)
     _expect_alike(builder, items, [k for k in range(items.rank) if k != axis])
@@ -137,7 +137,7 @@ def concatenated(builder: KernelBuilder, items: Ragged, axis: int) -> Node:
 
 
 def stacked(builder: KernelBuilder, items: Ragged) -> Node:
-    """The elements, which are alike, along a new first axis."""
+    """The elements, which have one shape, stacked along a new first axis."""
     builder.expect(builder.compare("greater", items.length, 0))
     _expect_alike(builder, items, range(items.rank))
     return _shaped(builder, items.flat, [items.length, *_shape(builder, items, 0)])
@@ -146,9 +146,9 @@ def stacked(builder: KernelBuilder, items: Ragged) -> Node:
 def pieces(
     builder: KernelBuilder, node: Node, axis: int, lengths: Node, known: Known, *, keep: bool = True
 ) -> Ragged:
-    """The tensor in pieces of these lengths along an axis, none below zero, all of it together.
+    """The tensor split into pieces of these lengths, which cover the axis.
 
-    `keep`: else the axis goes, along which pieces are of one item.
+    Without `keep` the axis is removed, and pieces have one item.
     """
     count, extent = lengths.shape[0], node.shape[axis]
     outer, inner = builder.product(node.shape[:axis]), builder.product(node.shape[axis + 1 :])
@@ -182,7 +182,7 @@ def pieces(
 
 
 def _places(builder: KernelBuilder, ends: Node, lengths: Node, grid: Numbers) -> Node:
-    """Where in the flat elements those of a tensor [outer, columns, inner] are.
+    """The positions in the flat elements of those of a tensor [outer, columns, inner].
 
     Its columns are those of the elements, side by side: `lengths` of each.
     """
@@ -213,7 +213,7 @@ def _places(builder: KernelBuilder, ends: Node, lengths: Node, grid: Numbers) ->
 
 
 def _expect_alike(builder: KernelBuilder, items: Ragged, axes: Sequence[int]) -> None:
-    """The elements are of one shape along these axes."""
+    """Require that the elements have one shape along these axes."""
     for axis in (axis for axis in axes if items.known[axis] < 0):
         column = _column(builder, items, axis)
         most, least = (reduced(builder, word, column, [0], keep=False) for word in ("max", "min"))
@@ -244,7 +244,7 @@ def _shaped(builder: KernelBuilder, flat: Node, shape: Numbers) -> Node:
 
 
 def _last(builder: KernelBuilder, items: Ragged) -> Node:
-    """How many numbers all elements have."""
+    """The total number of numbers in all elements."""
     return _scalar(builder, items.ends, items.length)
 
 

@@ -1,7 +1,7 @@
 """Lowerings of operators over the component arrays of sequences and optionals.
 
-Positions out of range are refused, as are elements that do not fit each other, and an empty
-optional whose element is asked for: the interpreter says what is wrong with them.
+Positions out of range, elements that do not fit each other, and reads of an empty optional fail a
+guard: the interpreter then reports the error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def lower_parts(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes
 
 
 def _apart(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """The parts of what came in."""
+    """Split an incoming value into its parts."""
     (node,) = operands
     assert node is not None
     types = tensors(leaf.results)
@@ -59,12 +59,12 @@ def _apart(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
     if isinstance(node.op, Empty) or node.shape[0] == 0:
         return [*there, *none(builder, dtype, rank, known)[:3]]
     if (node.dtype, len(node.shape)) != (dtype, rank + 1):
-        raise Declined("a sequence of other elements than its type tells")
+        raise Declined("a sequence whose elements do not have its declared type")
     return [*there, *alike(builder, node, known)[:3]]
 
 
 def _together(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """A result, as a list or an optional is outside."""
+    """Join a result to a Python list or optional."""
     present = [node for node in operands if node is not None]
     own = Leaf(BOXED_DOMAIN, PACK, 1, leaf.operands, leaf.results)
     given, takes = (True,) * len(present), (False,) * len(present)
@@ -83,14 +83,14 @@ def _empty(builder: KernelBuilder, leaf: Leaf, _: Operands) -> Ragged:
 
 
 def _construct(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
-    """The operands in order."""
+    """SequenceConstruct: the operands in order."""
     return chained(
         builder, [one(builder, node, _known(leaf)) for node in operands if node is not None]
     )
 
 
 def _insert(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
-    """With one more element: behind the others, or before a position."""
+    """SequenceInsert: an element after the others, or before a position."""
     items, (x, position) = _list(leaf, operands), (*operands[3:], None)[:2]
     assert x is not None
     new = one(builder, x, items.known)
@@ -102,7 +102,7 @@ def _insert(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
 
 
 def _erase(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
-    """Without one element, the last by default."""
+    """SequenceErase: removes one element, by default the last."""
     items, position = _list(leaf, operands), (*operands[3:], None)[0]
     count = items.length
     builder.expect(builder.compare("greater", count, 0))
@@ -121,7 +121,7 @@ def _erase(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
 
 
 def _at(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """One element; a negative position counts from the end."""
+    """SequenceAt: one element; a negative position counts from the end."""
     items, position = _list(leaf, operands), operands[3]
     assert position is not None
     builder.expect(builder.compare("greater", items.length, 0))
@@ -130,12 +130,12 @@ def _at(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
 
 
 def _length(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """How many elements."""
+    """SequenceLength: the number of elements."""
     return [builder.dim(_list(leaf, operands).length)]
 
 
 def _concat(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """The elements joined along an axis, a new one if asked for."""
+    """ConcatFromSequence: along an axis, or along a new one."""
     items, attributes = _list(leaf, operands), _attributes(leaf)
     is_new = bool(attributes["new_axis"])
     axis = nonnegative_index(attributes["axis"], items.rank + is_new)
@@ -147,7 +147,7 @@ def _concat(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
 
 
 def _split(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
-    """Pieces of one length, the last maybe less, or of these, or of 1 and without the axis."""
+    """SplitToSequence: equal pieces (the last may be smaller), given sizes, or single items."""
     x, sizes = (*operands, None)[:2]
     assert x is not None
     attributes = _attributes(leaf)
@@ -182,7 +182,7 @@ def _split(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
 
 
 def _optional(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """What it holds; of an empty one anything of the kind."""
+    """Optional: its element; an empty one has arbitrary parts of the kind."""
     present = [node for node in operands if node is not None]
     if present:
         return [builder.scalar(True, DType.BOOL), *present]
@@ -193,13 +193,13 @@ def _optional(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
 
 
 def _has_element(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """Whether it holds something; what is no optional does."""
+    """OptionalHasElement; true for a value that is not optional."""
     present = [node for node in operands if node is not None]
     return present or [builder.scalar(True, DType.BOOL)]
 
 
 def _get_element(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
-    """What it holds."""
+    """OptionalGetElement."""
     there, *parts = [node for node in operands if node is not None]
     builder.expect(there)
     return parts
@@ -218,7 +218,7 @@ def _list(leaf: Leaf, operands: Operands) -> Ragged:
 
 
 def _known(leaf: Leaf) -> Sequence[int]:
-    """The extents that all elements have, -1 for others."""
+    """The common extents of all elements, -1 for varying ones."""
     known = leaf.attributes.get(KNOWN)
     return () if known is None else ops.attributes_of({KNOWN: known})[KNOWN]
 

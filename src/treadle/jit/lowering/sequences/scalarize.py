@@ -13,9 +13,9 @@ from treadle.jit.lowering.sequences.element_types import ElementTypes
 
 
 def scalarize_sequences(block: Block) -> Block | None:
-    """The block with parts for lists and optionals inside; None where it has none to be told of.
+    """Replace lists and optionals inside the block by their parts; None if it has none.
 
-    Its params and results stay what they were.
+    Its params and results are unchanged.
     """
     kinds = ElementTypes.of(block)
     writing = _Scalarizer(kinds)
@@ -31,17 +31,17 @@ def scalarize_sequences(block: Block) -> Block | None:
 
 @dataclass(eq=False, slots=True)
 class _Scalarizer:
-    """What has been written: the parts of every list and optional met so far."""
+    """The state of the rewrite: the parts of every list and optional so far."""
 
     kinds: ElementTypes
     made: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
 
     def is_split(self, value: Value | None) -> bool:
-        """Whether the value is known by its parts."""
+        """Whether the value is replaced by its parts."""
         return self.kinds.kind(value) is not None
 
     def parts(self, value: Value | None) -> tuple[Value | None, ...]:
-        """The parts of a list or an optional; of anything else itself."""
+        """The parts of a list or an optional; any other value itself."""
         kind = self.kinds.kind(value)
         if value is None or kind is None:
             return (value,)
@@ -59,17 +59,17 @@ class _Scalarizer:
         return tuple(part for value in values for part in self.parts(value))
 
     def scalarized(self, value: Value) -> Leaf:
-        """The step that takes a value apart."""
+        """The step that splits a value into its parts."""
         kind = self.kinds.kind(value)
-        assert kind is not None, "what is taken apart is of a kind"
+        assert kind is not None, "a split value has a kind"
         return Leaf(PARTS_DOMAIN, UNPACK, 1, (value,), self.parts(value), known_layout(kind))
 
     def together(self, value: Value, result: Value) -> Leaf:
-        """The step that puts the parts of a value together."""
+        """The step that joins the parts of a value."""
         return Leaf(PARTS_DOMAIN, PACK, 1, self.parts(value), (result,))
 
     def step(self, step: Step) -> Iterator[Step]:
-        """The step with the parts in their place."""
+        """The step over parts."""
         concerned = any(map(self.is_split, (*step.results, *ir.reads(step))))
         match step:
             case Loop():
@@ -88,7 +88,7 @@ class _Scalarizer:
                 yield step
 
     def _leaf(self, leaf: Leaf) -> Leaf:
-        """The operator of parts; of what is no optional, though it might be, no word is said."""
+        """The operator on parts; a value that might be an optional but is a tensor stays."""
         op, operands = leaf.op, self.all_parts(leaf.operands)
         first = leaf.operands[0] if leaf.operands else None
         is_optional = first is not None and isinstance(first.type, ir.Optional)
@@ -144,13 +144,13 @@ class _Scalarizer:
         )
 
     def _expect_alike(self, values: Operands) -> None:
-        """There are as many parts of each that is there."""
+        """Require the same number of parts for each value that is present."""
         counts = {len(self.parts(value)) for value in values if value is not None}
         if len(counts) > 1:
             raise Declined("a value that is a sequence in one place and a tensor in another")
 
     def _last(self, view: ir.Ports) -> Iterator[Value | None]:
-        """What carried values end as, an absent value for each part of what nobody reads."""
+        """The final carried values, with an absent value for each unread part."""
         for port in view.carried:
             parts = self.parts(port.param)
             yield from (None,) * len(parts) if port.result is None else self.parts(port.result)

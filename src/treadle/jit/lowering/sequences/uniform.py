@@ -1,8 +1,8 @@
-"""Sequences of like elements as one tensor with a dynamic first axis.
+"""Sequences of equal-shaped elements as one tensor with a dynamic first axis.
 
-An empty sequence does not say what it will hold. Its elements are scalars until something is put
-in; where a loop carries it, its body is written again when that is known. Positions out of range
-are refused: the interpreter says what is wrong with them. Optionals are what they hold.
+The element type of an empty sequence is unknown. Its elements count as scalars until the first
+insertion; a loop that carries it lowers its body again once the type is known. Positions out of
+range fail a guard: the interpreter reports the error. A full optional is its element.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def empty(builder: KernelBuilder, dtype: DType, shape: Shape) -> Node:
 
 
 def emptied(builder: KernelBuilder, node: Node | None, type_: ir.Type | None) -> Node | None:
-    """The node; an empty sequence with elements as in the type."""
+    """The node; an empty sequence gets elements of the type."""
     if node is None or not isinstance(node.op, Empty) or not isinstance(type_, ir.Sequence):
         return node
     element = type_.element
@@ -53,7 +53,7 @@ def emptied(builder: KernelBuilder, node: Node | None, type_: ir.Type | None) ->
 
 @lowers("SequenceEmpty", 11)
 def sequence_empty(builder: KernelBuilder, _: Operands, attributes: Attributes) -> Node:
-    """Nothing, of scalars until more is known."""
+    """SequenceEmpty: of scalars until more is known."""
     dtype = ops.element_from_proto(attributes.get("dtype") or 1)
     if dtype is None:
         raise Declined("a sequence of an unknown type")
@@ -62,7 +62,7 @@ def sequence_empty(builder: KernelBuilder, _: Operands, attributes: Attributes) 
 
 @lowers("SequenceConstruct", 11)
 def construct(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The operands in order."""
+    """SequenceConstruct: the operands in order."""
     for operand in operands:
         _expect_alike(operands[0].shape, operand.shape)
     return concat_along(builder, [_single(builder, operand) for operand in operands], 0)
@@ -70,7 +70,7 @@ def construct(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node
 
 @lowers("SequenceInsert", 11)
 def insert(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """With one more element: behind the others, or before a position."""
+    """SequenceInsert: an element after the others, or before a position."""
     items, element, position = (*operands, None)[:3]
     new = _single(builder, element)
     if isinstance(items.op, Empty):
@@ -96,7 +96,7 @@ def insert(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 @lowers("SequenceErase", 11)
 def erase(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """Without one element, the last by default."""
+    """SequenceErase: removes one element, by default the last."""
     items, position = (*operands, None)[:2]
     count = items.shape[0]
     most = builder.minus(count, 1)
@@ -111,20 +111,20 @@ def erase(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 @lowers("SequenceAt", 11)
 def at(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """One element; a negative position counts from the end."""
+    """SequenceAt: one element; a negative position counts from the end."""
     items, position = operands
     return picked(builder, items, builder.cast(builder.resolved(position), DType.INT64), 0)
 
 
 @lowers("SequenceLength", 11)
 def length(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """How many elements."""
+    """SequenceLength: the number of elements."""
     return builder.dim(operands[0].shape[0])
 
 
 @lowers("ConcatFromSequence", 11)
 def concat(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The elements joined along an axis, a new one if asked for."""
+    """ConcatFromSequence: along an axis, or along a new one."""
     (items,) = operands
     count, *shape = items.shape
     rank = len(shape) + bool(attributes["new_axis"])
@@ -142,7 +142,7 @@ def concat(builder: KernelBuilder, operands: Operands, attributes: Attributes) -
 
 @lowers("SplitToSequence", 11, 24)
 def split(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """Pieces of one length, or of length 1 and without the axis where it is not kept."""
+    """SplitToSequence: pieces of one length, or items without the axis."""
     x, sizes = (*operands, None)[:2]
     axis = attributes["axis"] % max(len(x.shape), 1)
     extent: Number = x.shape[axis]
@@ -161,7 +161,7 @@ def split(builder: KernelBuilder, operands: Operands, attributes: Attributes) ->
 
 
 def _one_size(builder: KernelBuilder, sizes: np.ndarray, extent: Number) -> int:
-    """The length of every piece; a list of them is of the whole extent."""
+    """The common length of the pieces; a list of them must cover the whole extent."""
     found = {int(size) for size in sizes.ravel()}
     if len(found) != 1 or min(found) < 1:
         raise Declined("pieces of different extents")
@@ -172,7 +172,7 @@ def _one_size(builder: KernelBuilder, sizes: np.ndarray, extent: Number) -> int:
 
 
 def moved(builder: KernelBuilder, items: Node, axis: int) -> Node:
-    """The first axis moved to another place."""
+    """Move the first axis to another position."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, len(items.shape))]
     axes = [Axis(0, ((order.index(k), 1),)) for k in range(len(order))]
     return builder.view(items, [items.shape[k] for k in order], axes)
@@ -183,7 +183,7 @@ def _single(builder: KernelBuilder, element: Node) -> Node:
 
 
 def _check_alike(items: Node, element: Node) -> None:
-    """The element may be put in; a carried sequence learns here what it holds."""
+    """Check that the element fits; a carried empty sequence gets its type here."""
     is_same = items.dtype == element.dtype and len(items.shape) == len(element.shape) + 1
     if is_same:
         _expect_alike(items.shape[1:], element.shape)
@@ -194,7 +194,7 @@ def _check_alike(items: Node, element: Node) -> None:
 
 
 def _expect_alike(one: Shape, other: Shape) -> None:
-    """The shapes may be the same: neither is known to differ, or changes as the kernel runs."""
+    """Require that the shapes may be equal: no extents differ, and none changes at run time."""
     if len(one) != len(other) or any(map(_may_differ, one, other)):
         raise Declined("a sequence of elements that differ")
 
@@ -221,7 +221,7 @@ def place_in(builder: KernelBuilder, position: Node, count: Number, most: Number
 
 @lowers("Optional", 15, 28)
 def optional(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
-    """What it holds; an empty one has no code."""
+    """Optional: its element; an empty one has no native code."""
     if not operands or operands[0] is None:
         raise Declined("an optional without an element")
     node: Node = operands[0]
@@ -230,7 +230,7 @@ def optional(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
 
 @lowers("OptionalGetElement", 15, 18, 28)
 def get_element(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
-    """What it holds."""
+    """OptionalGetElement."""
     if not operands or operands[0] is None:
         raise Declined("an optional without an element")
     node: Node = operands[0]
@@ -239,5 +239,5 @@ def get_element(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
 
 @lowers("OptionalHasElement", 15, 18, 28)
 def has_element(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """Whether there is an operand; empty ones never come this far."""
+    """OptionalHasElement: whether there is an operand; empty ones are declined earlier."""
     return builder.scalar(bool(operands) and operands[0] is not None, DType.BOOL)
