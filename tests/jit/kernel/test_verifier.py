@@ -18,7 +18,7 @@ HEAD = """kernel
   %t: bool[] = input 2
 """
 BROKEN = {
-    "%y: float64[2,3] = neg %x": "neg of float32 gives no float64",
+    "%y: float64[2,3] = neg %x": "neg of float32 has no result float64",
     "%y: float32[2,3] = add %x": "add of 1 operands where 2 are right",
     "%y: float32[2,3] = nag %x": "there is no scalar function nag",
     "%y: float32[2,3] = add %x, %k": "add of float32, int64",
