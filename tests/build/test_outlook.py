@@ -20,6 +20,6 @@ def test_a_model_that_can_leave() -> None:
 def test_a_model_that_cannot_leave_says_why() -> None:
     said = told(models.BESIDE)
     assert "outside Python: no C library, since" in said
-    assert 'output "made" is seq(float32[2]): only tensors cross the border' in said
+    assert 'output "made" is seq(float32[2]): only tensors can be passed' in said
     assert "Resize" in said
     assert "no part of it can be an operator of onnxruntime" in said

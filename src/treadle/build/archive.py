@@ -1,7 +1,7 @@
-"""Object files as one archive, `lib.a`, with the index that linkers ask for.
+"""Writes object files as one archive, `lib.a`, with the symbol index that linkers need.
 
-The form is that of System V, which GNU's and LLVM's linkers and Microsoft's read; for macOS it is
-that of BSD. No times, owners or places are in it, so that the same files make the same archive.
+The format is that of System V, which the linkers of GNU, LLVM and Microsoft read; for macOS it is
+that of BSD. It contains no times, owners or paths, so equal files make equal archives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAGIC = b"!<arch>\n"
 
 
 def archive(members: Sequence[Member], form: str) -> bytes:
-    """The archive of object files, of the form `elf`, `coff`, `wasm` or `macho`."""
+    """The archive of object files in the format `elf`, `coff`, `wasm` or `macho`."""
     return _bsd(members) if form == "macho" else _system_v(members)
 
 
@@ -27,7 +27,10 @@ def _entry(name: str, data: bytes, pad: bytes = b"\n") -> bytes:
 
 
 def _system_v(members: Sequence[Member]) -> bytes:
-    """`/` has the symbols, with where their members begin; `//` has names."""
+    """The System V format: `/` holds the symbols with the offsets of their members.
+
+    `//` holds names.
+    """
     names, at = b"", []
     for member in members:
         at.append(len(names))
@@ -47,7 +50,7 @@ def _system_v(members: Sequence[Member]) -> bytes:
 
 
 def _bsd(members: Sequence[Member]) -> bytes:
-    """`__.SYMDEF` has the symbols; a member begins with its name, filled to eight bytes."""
+    """The BSD format: `__.SYMDEF` holds the symbols; a member begins with its padded name."""
     entries = [_named(member) for member in members]
     symbols = [f"_{name}" for member in members for name in member.symbols]
     text = b"".join(name.encode() + b"\0" for name in symbols)
@@ -70,5 +73,5 @@ def _named(member: Member) -> bytes:
 
 def _bsd_entry(name: str, data: bytes) -> bytes:
     own = name.encode()
-    own += bytes((4 - len(own)) % 8)  # so that the data begins at a multiple of eight
+    own += bytes((4 - len(own)) % 8)  # aligns the data to eight bytes
     return _entry(f"#1/{len(own)}", own + data)

@@ -1,4 +1,4 @@
-"""`treadle.build`: a model's loops, compiled, in a folder that other programs use."""
+"""`treadle.build`: compiles a model's loops to a folder of files for other programs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What was built: its name, the files that were written, and what each kernel is for."""
+    """The result of a build: its name, the written files, and the signature of each kernel."""
 
     name: str
     files: tuple[Path, ...]
@@ -130,29 +130,30 @@ def build(
         treadle.build("lstm.onnx", "out", targets=["x86_64-linux", "wasm32"])
 
     `kind="c"` makes a C library. The folder has `lstm.h`, C99 and C++; for each target an archive,
-    `x86_64-linux/liblstm.a`; `lstm.json`, which says what the library takes and gives; and
-    `test/main.c`, a program that runs it once. No compiler or linker is asked for, unless
-    `link=True` has each archive linked: to a shared library beside it, or a .wasm module.
+    `x86_64-linux/liblstm.a`; `lstm.json`, which describes its inputs and outputs; and
+    `test/main.c`, a program that runs it once. No compiler or linker is needed, unless `link=True`
+    links each archive: to a shared library beside it, or a .wasm module.
 
-    `kind="ort"` makes operators of onnxruntime: `lstm.onnx`, in which each part of the model that
-    native code has is one operator, and for each target the library that hosts register,
-    `x86_64-linux/liblstm_operators.so`, linked in any case. Where the data of a run does not fit
-    the code, the part runs as it was; `fallback=False` leaves it out, and such a run fails.
+    `kind="ort"` makes operators of onnxruntime: `lstm.onnx`, in which each compiled part of the
+    model is one operator, and for each target the library to register,
+    `x86_64-linux/liblstm_operators.so`, linked in any case. If the data of a run does not match the
+    compiled code, the original steps of the part run; `fallback=False` leaves them out, and such a
+    run fails.
 
     `targets`: "host", "x86_64-linux", "aarch64-linux", "wasm32"; "riscv64-linux", "x86_64-windows"
-    and "aarch64-macos" are written too, but treadle's tests do not run them. `cpu`: of x86-64,
-    "v2", "v3" (the default) or "v4", or "native" for the processor of this machine; "v3,v4" makes
-    code for both, of which each run takes the best that its machine has, by CPUID. `name` begins
-    the names of all functions: the name of the model's file unless it is given.
+    and "aarch64-macos" can be built too, but treadle's tests do not run them. `cpu`: of x86-64,
+    "v2", "v3" (the default) or "v4", or "native" for the processor of this machine; "v3,v4"
+    compiles for both, and each run selects the best one by CPUID. `name` is the prefix of all
+    functions, by default the name of the model's file.
 
-    `inputs` tells shapes, {"x": ("n", 2, 16)}, where the model does not: an extent with a name
-    stays open, and those along which loops slice always do. Several such mappings make several
-    kernels, of which a call takes the first that fits. `data` are inputs of a run for the test;
-    they tell the extents that nothing else tells, too.
+    `inputs` gives shapes that the model does not declare, {"x": ("n", 2, 16)}: a named extent is
+    dynamic, and so are those along which loops slice. Several such mappings make several kernels; a
+    call uses the first that matches. `data` are inputs for the test program; they also give extents
+    that are not known otherwise.
 
-    Raises Unsupported, with every reason, for a model that cannot leave Python as a whole;
-    InputError for arguments, ConfigurationError where nothing links, and errors of loading as
-    `InferenceSession` does. `limits` as of `load`.
+    Raises Unsupported, with every reason, for a model that cannot run without Python; InputError
+    for arguments, ConfigurationError if there is no linker, and errors of loading as
+    `InferenceSession` does. `limits` as in `load`.
     """
     target = Path(expect_path(folder, "folder"))
     expect_member(kind, KINDS, "kind")
@@ -176,7 +177,7 @@ def build(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Request:
-    """What is asked for."""
+    """The arguments of a build."""
 
     name: str
     targets: tuple[NamedTarget, ...]
@@ -226,7 +227,7 @@ _MAKERS: Mapping[str, Callable[[object, _Request], Made]] = {
 
 
 def _written(folder: Path, files: Files, name: str, linked: Sequence[NamedTarget]) -> list[Path]:
-    """The files, and the libraries that are linked of them; none of them where that fails."""
+    """The files and the linked libraries; nothing is left if a step fails."""
     draft = draft_folder(folder, files)
     try:
         for named in linked:
@@ -268,11 +269,11 @@ def _feeds(data: Any, region: Region) -> dict[str, np.ndarray]:
 
 
 def _refused(found: Leaving) -> Unsupported:
-    """The error of a model that cannot leave as a whole, with every reason."""
+    """The error for a model that cannot run without Python, with every reason."""
     advice = (
         'kind="ort" compiles the parts that native code has, and leaves the rest to onnxruntime'
     )
-    why = "\n  ".join(["the model cannot be one:", *found.reasons, advice])
+    why = "\n  ".join(["the model cannot be a C library:", *found.reasons, advice])
     return Unsupported("a C library", None, why)
 
 
@@ -303,7 +304,7 @@ def _sample(
     library: Library,
     feeds: Mapping[str, np.ndarray] | None,
 ) -> Sample | None:
-    """Inputs and outputs of a run; None where made-up inputs do not run."""
+    """Inputs and outputs of a run; None if generated inputs do not run."""
     given = made_up_inputs(region.inputs, library.kernels[0]) if feeds is None else feeds
     try:
         outputs = session.run(None, dict(given))

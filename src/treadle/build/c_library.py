@@ -1,4 +1,4 @@
-"""A model as a C library: header, archives, a description and a test."""
+"""Writes a model as a C library: header, archives, a description and a test program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Library:
-    """What a library is made of: its name, the names of its tensors, and its kernels.
+    """The content of a library: its name, the names of its tensors, and its kernels.
 
     `digest` is that of the model, `version` treadle's.
     """
@@ -82,7 +82,7 @@ def _json(data: Any, indent: int | None = None) -> bytes:
 
 
 def target_data(named: NamedTarget) -> dict[str, Any]:
-    """What a description says of a target."""
+    """The description of a target."""
     target = named.target
     return {
         "name": named.name,
@@ -95,7 +95,7 @@ def target_data(named: NamedTarget) -> dict[str, Any]:
 
 
 def library_data(library: Library) -> dict[str, Any]:
-    """What the library says of itself, on every target."""
+    """The library's description of itself, equal for every target."""
     found = [jit.signatures(kernel) for kernel in library.kernels]
     dtypes = {dtype for each in found for dtype, _ in each.outputs}
     tolerances = {name: tolerance_of(DType(name)) for name in sorted(dtypes)}
@@ -151,7 +151,7 @@ def _shown(name: str, dtype: str, shape: tuple[int | str, ...], *, several: bool
 
 
 def as_sample(inputs: Mapping[str, Any], names: Sequence[str], outputs: Sequence[Any]) -> Sample:
-    """Inputs in their order, and outputs, as arrays."""
+    """Inputs and outputs in order, as arrays."""
     arrays = [np.ascontiguousarray(inputs[name]).reshape(np.shape(inputs[name])) for name in names]
     made = [np.ascontiguousarray(each).reshape(np.shape(each)) for each in outputs]
     assert all(dtype_of(array.dtype) for array in arrays)

@@ -1,4 +1,4 @@
-"""A folder of files, written whole or not at all."""
+"""Writes a folder of files, completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from treadle.errors import InputError
 __all__ = ["Files", "draft_folder", "publish"]
 
 Files = Mapping[str, bytes]
-"""What is written, by path below the folder."""
+"""The files to write, by path below the folder."""
 
 
 def draft_folder(folder: Path, files: Files) -> Path:
-    """A new folder beside the one asked for, with the files; raises InputError."""
+    """Write the files to a temporary folder next to the target; raises InputError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -32,7 +32,7 @@ def draft_folder(folder: Path, files: Files) -> Path:
 
 
 def publish(draft: Path, folder: Path) -> list[Path]:
-    """Move the files of a draft to their folder, each at once; files of other names there stay."""
+    """Move the files of a draft to their folder, each atomically; other files there stay."""
     names = sorted(path.relative_to(draft) for path in draft.rglob("*") if path.is_file())
     try:
         for name in names:

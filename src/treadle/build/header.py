@@ -1,4 +1,4 @@
-"""The header of a C library; it is C99 and C++."""
+"""The header of a C library, valid in C99 and C++."""
 
 from __future__ import annotations
 

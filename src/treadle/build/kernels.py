@@ -1,4 +1,4 @@
-"""The kernels of a region, or every reason why it cannot leave Python."""
+"""Compiles the kernels of a region for other programs, or collects the reasons against it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from treadle.plan import Region
 __all__ = ["Leaving", "border_reasons", "fits_always", "leaving", "why_loses"]
 
 _NODE_NS, _CHOICE_NS = 500, 2000
-"""What onnxruntime spends on an operator, and on the choice between one and what was there."""
+"""onnxruntime's overhead of an operator, and of the choice between it and the original steps."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Leaving:
-    """What becomes of a region outside Python: its kernels, or why there are none."""
+    """A region outside Python: its kernels, or the reasons why there are none."""
 
     kernels: tuple[FreeKernel, ...]
     reasons: tuple[str, ...] = ()
 
 
 def leaving(region: Region, typings: Sequence[Sequence[Type | None]] | None = None) -> Leaving:
-    """The kernels of a region: one for each of several types of its inputs, its own without any."""
+    """The kernels of a region: one per typing of its inputs, or one for its own types."""
     reasons = [*border_reasons(region), *_operator_reasons(region)]
     if reasons:
         return Leaving((), tuple(reasons))
@@ -39,7 +39,7 @@ def leaving(region: Region, typings: Sequence[Sequence[Type | None]] | None = No
 
 
 def _declined(inputs: Sequence[Value], types: Sequence[Type | None], why: str) -> str:
-    """Why no kernel could be made; where extents are open, that others may have one."""
+    """Why no kernel could be made, with a hint if extents are unknown."""
     named = [
         value.name
         for value, known in zip(inputs, types, strict=True)
@@ -48,11 +48,11 @@ def _declined(inputs: Sequence[Value], types: Sequence[Type | None], why: str) -
     ]
     if not named:
         return why
-    return f"{why}; perhaps once the shapes are told of {', '.join(named)}"
+    return f"{why}; giving the shapes may help: of {', '.join(named)}"
 
 
 def border_reasons(region: Region) -> Iterator[str]:
-    """The inputs and outputs that have no form outside."""
+    """The inputs and outputs that have no form outside Python."""
     for role, values in (("input", region.inputs), ("output", region.outputs)):
         for value in values:
             if why := _border_reason(value.type):
@@ -61,11 +61,11 @@ def border_reasons(region: Region) -> Iterator[str]:
 
 def _border_reason(known: Type | None) -> str:
     if known is None:
-        return "has a type that nothing tells"
+        return "has an unknown type"
     if not isinstance(known, Tensor):
-        return f"is {show_type(known)}: only tensors cross the border"
+        return f"is {show_type(known)}: only tensors can be passed"
     if known.dtype is None:
-        return "has an element type that nothing tells"
+        return "has an unknown element type"
     if known.dtype not in jit.NATIVE:
         return f"has elements of {known.dtype}, which native code does not have"
     return ""
@@ -77,7 +77,7 @@ def _operator_reasons(region: Region) -> Iterator[str]:
 
 
 def fits_always(kernel: FreeKernel, declared: Sequence[Type | None]) -> bool:
-    """Whether a kernel fits all inputs of these types."""
+    """Whether the kernels match all inputs of these types."""
     if kernel.true_inputs or len(set(kernel.open_axes.values())) < len(kernel.open_axes):
         return False
     return all(_fits(kernel, position, known) for position, known in enumerate(declared))
@@ -94,7 +94,7 @@ def _fits(kernel: FreeKernel, position: int, known: Type | None) -> bool:
 
 
 def why_loses(region: Region, found: Leaving, *, is_certain: bool) -> tuple[str, ...]:
-    """Why onnxruntime would be slower with an operator than with the region as it is."""
+    """Why onnxruntime would be slower with an operator than with the original steps."""
     cost = _NODE_NS if is_certain else _CHOICE_NS
     reasons = (jit.why_library_loses(region.steps, each, cost) for each in found.kernels)
     return tuple(dict.fromkeys(filter(None, reasons)))

@@ -1,4 +1,4 @@
-"""Archives as shared libraries and WebAssembly modules, by a linker of the machine.
+"""Links archives to shared libraries and WebAssembly modules, with a linker of the machine.
 
 The machine's own `cc` links for the machine; the ziglang package (`pip install treadle[build]`),
 which brings LLVM's linkers, for every target. Nothing is downloaded.
@@ -23,12 +23,12 @@ __all__ = ["expect_linker", "link", "linked_name", "operators_command", "run_too
 
 _WORDS = ("abi", "describe", "shapes", "workspace", "run")
 _STACK = 1 << 20
-"""The bytes of a WebAssembly module's stack."""
+"""The stack size of a WebAssembly module in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is linked, into which file, with what else, and the names that others may call."""
+    """One linker run: the archive, the output file, other inputs, and the exported names."""
 
     archive: Path
     output: Path
@@ -49,16 +49,17 @@ def linked_name(name: str, named: NamedTarget) -> str:
 
 
 def expect_linker(named: NamedTarget) -> None:
-    """Raise ConfigurationError where nothing here links for a target."""
+    """Raise ConfigurationError if no linker for a target is installed."""
     if _cc(named) is None and not _has_zig():
         raise ConfigurationError(
-            f"nothing here links for {named.name}: install the linker that treadle's extra brings"
+            f"no linker for {named.name} is installed: install the linker that treadle's extra "
+            "brings"
             f" (pip install 'treadle[build]'), or leave link=True out and link the archive yourself"
         )
 
 
 def link(name: str, named: NamedTarget, folder: Path) -> Path:
-    """The archive in the folder as a library of its own, beside it; raises ConfigurationError."""
+    """Link the archive to a shared library beside it; raises ConfigurationError."""
     archive = folder / named.name / f"lib{name}.a"
     output = folder / linked_name(name, named)
     exports = (*(f"{name}_{word}" for word in _WORDS), "treadle_reason")
@@ -87,7 +88,7 @@ def module_script(name: str) -> bytes:
 
 
 def run_tool(command: Sequence[str]) -> None:
-    """Run a compiler or a linker; raises ConfigurationError with what it said."""
+    """Run a compiler or a linker; raises ConfigurationError with its output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -100,7 +101,7 @@ def run_tool(command: Sequence[str]) -> None:
 def operators_command(
     named: NamedTarget, folder: Path, source: str, archive: str, output: str
 ) -> list[str]:
-    """What compiles a C source and links it with an archive, all in a folder."""
+    """The command that compiles a C source and links it with an archive."""
     compiler = _cc(named)
     first = [compiler] if compiler else zig("cc", "-target", named.zig)
     hidden = [] if named.form != "elf" else ["-Wl,--exclude-libs,ALL", "-Wl,--build-id=none"]
@@ -111,7 +112,7 @@ def operators_command(
 
 
 def _cc(named: NamedTarget) -> str | None:
-    """The machine's own compiler, where it links for the target."""
+    """The machine's own compiler, if it links for the target."""
     is_host = named.name == host_name(jit.host_target().triple)
     return shutil.which("cc") if is_host and named.form in ("elf", "macho") else None
 

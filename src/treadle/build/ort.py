@@ -1,4 +1,4 @@
-"""Operators of onnxruntime: a library for each target, and the model that calls them."""
+"""Compiles a model to operators of onnxruntime: a library per target, and the calling model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ static const Region regions[] = {{
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OperatorLibrary:
-    """The operators of a model: its name, their domain, and a C library for each region."""
+    """The operators of a model: its name, their domain, and a C library per region."""
 
     name: str
     domain: str
@@ -63,10 +63,9 @@ def operators_of(
     targets: Sequence[NamedTarget],
     has_fallback: bool,
 ) -> tuple[Files, Sequence[FreeKernel]]:
-    """The files of a model's operators; raises Unsupported where no part of it can be one.
+    """The files of a model's operators; raises Unsupported if no part of it can be one.
 
-    `model` is `original` as it is compiled; kernels are made for each of the `typings` of its
-    values.
+    `model` is `original` as compiled; kernels are made for each of the `typings` of its values.
     """
     digest = hashlib.sha256(onnx.to_bytes(original)).hexdigest()
     domain = f"treadle.{digest[:16]}"
@@ -74,7 +73,7 @@ def operators_of(
     parts = partition_of(model, typings, declared)
     if not parts.leaving:
         reasons = parts.reasons or ("it has no loop",)
-        why = "\n  ".join(["no part of the model can be one:", *reasons])
+        why = "\n  ".join(["no part of the model can be an operator:", *reasons])
         raise Unsupported("an operator of onnxruntime", None, why)
     found = {
         region: Library(
@@ -105,7 +104,7 @@ def operators_name(name: str, named: NamedTarget) -> str:
 
 
 def operator_files(made: OperatorLibrary, targets: Sequence[NamedTarget]) -> Files:
-    """The libraries and their description, by path; raises ConfigurationError as linking does."""
+    """The libraries and their description, by path; raises ConfigurationError if linking fails."""
     built: dict[str, bytes] = {}
     listed = []
     for named in targets:
@@ -125,7 +124,7 @@ def operator_files(made: OperatorLibrary, targets: Sequence[NamedTarget]) -> Fil
 
 
 def _linked(made: OperatorLibrary, named: NamedTarget) -> bytes:
-    """The library for a target."""
+    """The library of a target."""
     members: dict[str, jit.Member] = {}
     for library in made.regions:
         members |= {member.name: member for member in members_of(library, named)}

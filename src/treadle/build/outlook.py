@@ -1,4 +1,4 @@
-"""What of a model could leave Python, and what holds the rest back; nothing is compiled for it."""
+"""Predicts which parts of a model can run without Python, without compiling."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Outlook", "outlook", "show_outlook"]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What could leave Python.
+    """The parts of a model that can run without Python.
 
-    `library_reasons`: why the model is no C library, () where it can be one. `operators`: how many
-    parts of it can be operators of onnxruntime; `region_reasons`: why other loops cannot.
+    `library_reasons`: why the model cannot be a C library, () if it can. `operators`: the number of
+    parts that can be operators of onnxruntime; `region_reasons`: why other loops cannot.
     """
 
     library_reasons: tuple[str, ...]
@@ -25,7 +25,7 @@ class Outlook:
 
 
 def outlook(plan: Plan) -> Outlook:
-    """What `build` would make of the model of a plan, as far as its types tell."""
+    """The prediction for the model of a plan, as far as its types show."""
     model = plan.model
     declared = {value.name: value.type for value in model.main.params}
     parts = partition_of(model, [lambda value: value.type], declared)
@@ -37,7 +37,7 @@ def outlook(plan: Plan) -> Outlook:
 
 
 def show_outlook(seen: Outlook) -> str:
-    """The outlook in words."""
+    """The prediction as text."""
     if not seen.library_reasons:
         return "outside Python: the whole model can be a C library (treadle build)"
     lines = ["outside Python: no C library, since"]

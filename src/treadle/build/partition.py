@@ -1,6 +1,6 @@
-"""Which parts of a model become operators of onnxruntime: the whole, or its loops where they stand.
+"""Selects the parts of a model that become operators of onnxruntime: all of it, or its loops.
 
-the whole model, where all of it has native code that pays
+the whole model, if all of it has profitable native code
 otherwise, in every block, outermost first:
     each loop that has native code, with the small steps around it
     loops in the bodies of the other steps
@@ -34,9 +34,9 @@ __all__ = ["Partition", "partition_of"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Partition:
-    """A model's blocks in regions, the kernels of those that leave, and why others do not.
+    """A model's blocks in regions, the kernels of compiled ones, and the reasons against others.
 
-    `is_certain`: the kernels fit whatever the model may be fed.
+    `is_certain`: the kernels match all possible inputs of the model.
     """
 
     main: BlockPlan
@@ -48,9 +48,9 @@ class Partition:
 def partition_of(
     model: Model, typings: Sequence[Typing], declared: Mapping[str, Type | None]
 ) -> Partition:
-    """The parts of a model; each has a kernel for each of the typings.
+    """Partition a model; each part gets a kernel for each of the typings.
 
-    `declared` are the types of the model's inputs, which onnxruntime sees to.
+    `declared` are the types of the model's inputs, which onnxruntime checks.
     """
     whole, reasons = _as_a_whole(model, typings, declared)
     parts = whole or _in_parts(model, typings)
@@ -75,7 +75,7 @@ def _as_a_whole(
 
 
 def _keeps_lengths(region: Region, kernel: FreeKernel) -> bool:
-    """Whether the lengths along which loops slice the inputs may be any, as they may for a loop."""
+    """Whether loops may slice the inputs at any length, as they may in a loop."""
     numbers = {value: number for number, value in enumerate(region.inputs)}
     sliced = {
         (numbers[port.operand], port.role.axis)
@@ -103,7 +103,7 @@ def _types(region: Region, typings: Sequence[Typing]) -> list[list[Type | None]]
 
 
 def _regions(block: BlockPlan) -> Iterator[Region]:
-    """The regions of a block and of the bodies in it."""
+    """The regions of a block and its bodies."""
     for region in block.regions:
         yield region
         for body in region.bodies.values():
@@ -112,39 +112,39 @@ def _regions(block: BlockPlan) -> Iterator[Region]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Left:
-    """What stands for a region that leaves: nothing here runs it."""
+    """Stands for a compiled region: it is not run in this process."""
 
     found: Leaving
 
     @property
     def traits(self) -> RunnableTraits:
-        """None."""
+        """It has no abilities."""
         return RunnableTraits()
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
-        """It is not here any more."""
-        raise AssertionError("a region that left is not run here")
+        """Raise an error: the region is not run in this process."""
+        raise AssertionError("a compiled region is not run in this process")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Leaver:
-    """What the planner asks for steps that can leave; an implementation of `plan.Engine`."""
+    """Judges which steps can be compiled; an implementation of `plan.Engine` for the planner."""
 
     typings: Sequence[Typing]
     reasons: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        """As it stands in plans."""
+        """The name in plans."""
         return "library"
 
     @property
     def traits(self) -> EngineTraits:
-        """None."""
+        """It has no abilities."""
         return EngineTraits()
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:
-        """Whether it is a step with a loop in it, and all of it has native code."""
+        """Whether it is a step that contains a loop, and has native code completely."""
         missing = dict.fromkeys(jit.operators_without_code((step,)))
         why = "; ".join(f"{operator} has no native code" for operator in missing)
         if isinstance(step, Leaf):
@@ -158,7 +158,10 @@ class _Leaver:
         return Verdict(False, why or "no loop", partial(bool, is_branch) if is_branch else None)
 
     def prepare(self, region: Region, model: Model) -> _Left:
-        """The kernels of the region; Unsupported where there are none, or they do not pay."""
+        """Compile the kernels of the region.
+
+        Raises Unsupported if there are none or they do not pay.
+        """
         found = leaving(region, _types(region, self.typings))
         reasons = found.reasons or why_loses(region, found, is_certain=False)
         if reasons:

@@ -1,4 +1,4 @@
-"""The program that a library comes with: it runs the model once and compares the outputs."""
+"""The test program of a library: runs the model once and compares the outputs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_program(
     inputs: Sequence[np.ndarray],
     outputs: Sequence[np.ndarray],
 ) -> str:
-    """The program; `numbers` are ONNX's of the element types by their names."""
+    """The program; `numbers` maps element types to ONNX's numbers."""
     arrays = [_array(f"in_{k}", array) for k, array in enumerate(inputs)]
     arrays += [_array(f"out_{k}", array) for k, array in enumerate(outputs)]
     bounds = [_tolerance(array) for array in outputs]
@@ -165,7 +165,7 @@ def _tensors(name: str, arrays: Sequence[np.ndarray], numbers: Mapping[str, int]
 
 
 def _array(name: str, array: np.ndarray) -> str:
-    """The elements as whole numbers of their width, which say every bit, and the shape."""
+    """The elements as integers of their width, bit by bit, and the shape."""
     words = np.ascontiguousarray(array).reshape(-1).view(f"<u{array.itemsize}")
     suffix = "ull" if array.itemsize == 8 else "u"
     shown = [f"{int(word):#x}{suffix}" for word in words] or ["0"]

@@ -1,7 +1,7 @@
-"""A model in which regions are operators of a library: `operators.onnx`.
+"""Replaces regions of a model by operators of a library: `operators.onnx`.
 
-fits = treadle.DIGEST::lstm_0_fits(inputs)
-outputs = treadle.DIGEST::lstm_0(inputs) if fits else the steps as they were
+fits = treadle.DIGEST::lstm_0_fits(inputs) outputs = treadle.DIGEST::lstm_0(inputs) if fits else the
+original steps
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from treadle.plan import BlockPlan, Region
 __all__ = ["FITS", "Operator", "with_operators", "with_params_of"]
 
 FITS = "_fits"
-"""The end of the name of the operator that says whether a region's kernels fit."""
+"""The suffix of the operator that tests whether a region's kernels match."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operator:
-    """What takes the place of a region: an operator's name, and whether the steps stay, too."""
+    """The replacement of a region: an operator's name, and whether the original steps stay."""
 
     name: str
     has_fallback: bool
@@ -42,7 +42,7 @@ class Operator:
 def with_operators(
     model: Model, plan: BlockPlan, operators: Mapping[Region, Operator], domain: str
 ) -> Model:
-    """The model with regions replaced, those in bodies too."""
+    """Replace regions of the model, also in bodies."""
     main = _with_operators(plan, operators, domain)
     return replace(model, main=main, opsets={**model.opsets, domain: 1})
 
@@ -65,7 +65,7 @@ def _with_operators(plan: BlockPlan, operators: Mapping[Region, Operator], domai
 def _with_bodies(
     step: Step, region: Region, operators: Mapping[Region, Operator], domain: str
 ) -> Step:
-    """The step with the regions of its bodies replaced."""
+    """Replace the regions in the bodies of a step."""
 
     def change(name: str, body: Block) -> Block:
         own = region.bodies.get(name)
@@ -95,19 +95,19 @@ def _compiled(region: Region, operator: Operator, domain: str, params: tuple[Val
 
 
 def _renewed(block: Block, name: str) -> Block:
-    """The block over values of its own, with a name that only it has."""
+    """Copy the block over new values, with a unique name."""
     return replace(clone_with_new_values(block, partial(_unshaped, name)), name=name)
 
 
 def _unshaped(name: str, value: Value) -> Value:
-    """A value of its own; of a tensor only the element type is said, as shapes are the run's."""
+    """A copy of the value; for a tensor without its shape, which is dynamic."""
     known = value.type
     kind = Tensor(known.dtype, None) if isinstance(known, Tensor) else known
     return Value(f"{name}_{value.name}", kind)
 
 
 def with_params_of(model: Model, original: Model) -> Model:
-    """The model whose inputs are declared as those of another, by name."""
+    """Declare the inputs of the model as those of another model, by name."""
     declared = {value.name: value.type for value in original.main.params}
     params = set(model.main.params)
     main = clone_with_new_values(

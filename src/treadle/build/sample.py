@@ -1,4 +1,4 @@
-"""Made-up inputs of a model, for the test that a library comes with."""
+"""Generates inputs of a model for the test program of a library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXTENT, _MOST = 3, 5
 
 
 def made_up_inputs(values: Sequence[Value], kernel: FreeKernel) -> dict[str, np.ndarray]:
-    """Normal floats and whole numbers from 0 to 4; extents that nothing tells are 3."""
+    """Normal floats and integers from 0 to 4; unknown extents are 3."""
     return {
         value.name: _array(value.name, DType(dtype), _extents(value, shape))
         for value, (dtype, shape) in zip(values, jit.signatures(kernel).inputs, strict=True)
@@ -25,7 +25,7 @@ def made_up_inputs(values: Sequence[Value], kernel: FreeKernel) -> dict[str, np.
 
 
 def _extents(value: Value, shape: Sequence[int | str]) -> tuple[int, ...]:
-    """Those of the kernel, else of the model, which may tell one that the kernel leaves open."""
+    """The extents of the kernel; for dynamic ones those of the model, if it has them."""
     known = value.type.shape if isinstance(value.type, Tensor) else None
     told = known if known is not None else (None,) * len(shape)
     return tuple(

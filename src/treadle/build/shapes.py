@@ -1,4 +1,4 @@
-"""The types that kernels are made for: what the model says, and what the caller tells besides."""
+"""The input types that kernels are made for: the model's, completed by the caller's."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from treadle.ir import (
 __all__ = ["Shape", "expect_shapes", "of_data", "told_types", "types_of_data"]
 
 Shape = tuple[int | str | None, ...]
-"""An extent, the name of one that stays open, or None for one that the model tells."""
+"""An extent, the name of a dynamic one, or None for one that the model declares."""
 
 
 def expect_shapes(inputs: Any) -> list[Mapping[str, Shape]]:
-    """The shapes that a caller tells, one mapping for each kernel; raises InputError."""
+    """The shapes given by a caller, one mapping per kernel; raises InputError."""
     if inputs is None:
         return [{}]
     several = [inputs] if isinstance(inputs, Mapping) else inputs
@@ -55,7 +55,7 @@ def _shape(name: str, shape: Any) -> Shape:
 
 
 def told_types(values: Sequence[Value], shapes: Mapping[str, Shape]) -> list[Type | None]:
-    """The types of inputs, with the extents that are told; raises InputError for what differs."""
+    """The types of inputs with the given extents; raises InputError for contradictions."""
     names = [value.name for value in values]
     for name in shapes:
         if name not in names:
@@ -91,7 +91,7 @@ def _extent(value: Value, dim: Dim, told: int | str | None) -> Dim:
 def of_data(
     model: Model, shapes: Mapping[str, Shape], data: Mapping[str, Any]
 ) -> Mapping[str, Shape]:
-    """The shapes that are told, and for other inputs those of data."""
+    """The given shapes, and for other inputs those of data."""
     inputs = {value.name for value in model.main.params}
     return {**{name: np.shape(data[name]) for name in data if name in inputs}, **shapes}
 
@@ -102,7 +102,7 @@ def types_of_data(
     data: Mapping[str, np.ndarray],
     shapes: Mapping[str, Shape],
 ) -> list[Type | None]:
-    """The types with the extents of data where nothing else tells them; named ones stay open."""
+    """The types with the extents of data where they are unknown; named ones stay dynamic."""
     return [
         _of_data(known, data[value.name], shapes.get(value.name, ()))
         if value.name in data and isinstance(known, Tensor)

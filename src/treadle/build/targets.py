@@ -1,4 +1,4 @@
-"""The machines that libraries are built for, by name."""
+"""The target machines of libraries, by name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["TARGETS", "NamedTarget", "targets_of"]
 
 @dataclass(frozen=True, slots=True)
 class NamedTarget:
-    """A target as a user names it.
+    """A target under its public name.
 
-    `form` is that of its object files; `zig` is what the ziglang compiler calls it. `is_tested`:
-    what is built for it is run by treadle's own tests. `better` are the same with better
-    processors, from the least on: of them and `target` a run takes the best the machine has.
+    `form` is the format of its object files; `zig` its name for the ziglang compiler. `is_tested`:
+    treadle's own tests run libraries for it. `better` are variants for better processors, in
+    ascending order: a run selects the best of `target` and these that the machine supports.
     """
 
     name: str
@@ -30,7 +30,7 @@ class NamedTarget:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What code is made for, the least processor first."""
+        """The machines to compile for, the least capable processor first."""
         return (self.target, *self.better)
 
 
@@ -68,7 +68,7 @@ TARGETS: Mapping[str, NamedTarget] = {
         ),
     )
 }  # fmt: skip
-"""By name; what is no x86-64 is made for the smallest processor of its kind."""
+"""By name; other architectures than x86-64 use their smallest processor."""
 
 _LEVELS: Mapping[str, tuple[str, int, int, bool, bool]] = {
     "v2": ("x86-64-v2", 16, 16, False, False),
@@ -80,7 +80,7 @@ HOST, NATIVE = "host", "native"
 
 
 def targets_of(names: tuple[str, ...], cpu: str | None) -> list[NamedTarget]:
-    """The targets of these names, for a processor; raises InputError for what is not known."""
+    """The targets of these names, for a processor; raises InputError for an unknown name."""
     if not names:
         raise InputError(f"targets is empty, wanted at least one of {_known()}")
     named = list({each.name: each for each in map(_target, names)}.values())
@@ -104,12 +104,12 @@ def _target(name: str) -> NamedTarget:
     wanted = host_name(jit.host_target().triple) if name == HOST else name
     if wanted not in TARGETS:
         hint = did_you_mean(wanted, TARGETS)
-        raise InputError(f'no target is called "{wanted}"; known: {_known()}{hint}')
+        raise InputError(f'there is no target "{wanted}"; the targets are {_known()}{hint}')
     return TARGETS[wanted]
 
 
 def _with_cpu(named: NamedTarget, cpu: str) -> NamedTarget:
-    """The target for a processor, or for several, of which a run takes the best."""
+    """The target for a processor, or for several, from which a run selects."""
     if cpu == NATIVE:
         host = jit.host_target()
         if named.name != host_name(host.triple):
@@ -134,7 +134,7 @@ def _of_level(target: Target, level: str) -> Target:
 
 
 def host_name(triple: str) -> str:
-    """The name of the target that this machine is; its triple where there is none."""
+    """The name of the target for this machine; its triple if there is none."""
     machine, _, rest = triple.partition("-")
     systems = {"linux": "linux", "windows": "windows", "darwin": "macos", "macosx": "macos"}
     machine = {"arm64": "aarch64"}.get(machine, machine)

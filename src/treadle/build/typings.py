@@ -1,4 +1,4 @@
-"""The types of every value of a model, under the shapes that a caller tells of its inputs."""
+"""The types of every value of a model, for given shapes of its inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.ir import Block, Model, Type, Value, block_values, bodies, clone_wi
 __all__ = ["Typing", "typing_of"]
 
 Typing = Callable[[Value], Type | None]
-"""The type of a value, for one of the kernels that are made."""
+"""The type of a value, for one of the kernels."""
 
 
 def typing_of(model: Model, shapes: Mapping[str, Shape]) -> Typing:
@@ -28,7 +28,7 @@ def typing_of(model: Model, shapes: Mapping[str, Shape]) -> Typing:
 
 
 def _pairs(block: Block, other: Block) -> Iterator[tuple[Value, Value]]:
-    """The values of two blocks that differ in nothing but their values."""
+    """The pairs of values of two blocks that differ only in their values."""
     yield from zip(block_values(block), block_values(other), strict=True)
     for step, twin in zip(block.steps, other.steps, strict=True):
         for (_, body), (_, copy) in zip(bodies(step), bodies(twin), strict=True):

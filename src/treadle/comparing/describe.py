@@ -1,4 +1,4 @@
-"""The first difference, told: which step, which iteration, and what it read on both sides."""
+"""Describes the first difference: the step, the iteration, and its operands on both sides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def describe(
     bounds: Bounds,
     start: int = 0,
 ) -> FirstDifference:
-    """The first difference in words and numbers: the step at `place` makes the value of `pair`.
+    """Describe the first difference: the step at `place` defines the value of `pair`.
 
     `columns` has the recorded values of both sides; `start` is added to the outermost iteration.
     """
@@ -44,7 +44,7 @@ def describe(
 
 
 def shifted(iterations: tuple[int, ...], start: int) -> tuple[int, ...]:
-    """The iteration numbers in the whole loop of those in a window that begins at `start`."""
+    """Iteration numbers in the whole loop, for those in a window that begins at `start`."""
     return (iterations[0] + start, *iterations[1:]) if iterations else ()
 
 
@@ -56,14 +56,14 @@ def _operator(path: str) -> str:
 def _why(pair: Match, found: Unequal, place: OutputPosition) -> str:
     if found.only:
         side = "the first side" if found.only == "got" else "the second side"
-        return f"only {side} comes to {pair.wanted} in this iteration"
+        return f"only {side} computes {pair.wanted} in this iteration"
     if pair.wanted.endswith("@trips"):
-        return f"it makes {found.got} iterations, wanted {found.wanted}"
+        return f"it runs {found.got} iterations, wanted {found.wanted}"
     if pair.wanted.endswith("@taken"):
         return "it takes its other branch"
     if not place.operator:
-        return "it hands on another value than it was given"
-    return "its inputs agree, its result does not"
+        return "its result differs from its input"
+    return "its inputs agree, its results do not"
 
 
 def _input(
@@ -74,7 +74,7 @@ def _input(
     one: Columns,
     other: Columns,
 ) -> dict[str, tuple[Any, Any]]:
-    """What the step read by this name, on both sides: from its block, or the nearest around it."""
+    """The operand of this name on both sides: of the step's block, or the nearest outer one."""
     path, iterations = place.path, found.iterations
     while path:
         pair = by_name.get(f"{path}/{name}")
@@ -86,7 +86,7 @@ def _input(
 
 
 def _at(column: Column, iterations: tuple[int, ...]) -> Any:
-    """What the value was last, as of these iterations."""
+    """The last value at or before these iterations."""
     depth = column.at.shape[1]
     rows = (column.at == list(iterations[:depth])).all(axis=1).nonzero()[0]
     return column.made[rows[-1]] if len(rows) else None

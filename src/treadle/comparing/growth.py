@@ -1,4 +1,4 @@
-"""How the error of a value grows from iteration to iteration."""
+"""Measures how the error of a value grows from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.tracing import Column
 def largest_errors(got: Column, wanted: Column) -> np.ndarray:
     """The largest absolute error in each iteration of the outermost loop, float64[iterations].
 
-    Empty where the values are not tensors of one shape, or text.
+    Empty if the values are strings, or not tensors of one shape.
     """
     one, other = got.rows(), wanted.rows()
     if one is None or other is None or one.shape[1:] != other.shape[1:] or one.dtype.kind in "OU":

@@ -1,4 +1,4 @@
-"""Where a difference arises that is gone once every value is exposed: fewer are exposed."""
+"""Locates a difference that disappears when every value is exposed, by exposing fewer values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Seen = Literal["agrees", "differs", "gone"]
 def narrowed(
     got: Side, wanted: Side, feeds: Feeds, matches: Sequence[Match], bounds: Bounds
 ) -> str:
-    """Between which values the difference arises, in words; one value at a time is exposed.
+    """Describe between which values the difference arises; exposes one value at a time.
 
     Of n values, at most log2(n) + 1 are exposed, each in a run of its own of both sides.
     """
@@ -46,7 +46,7 @@ def narrowed(
 
 
 def _in_order(wanted: Side, matches: Sequence[Match]) -> list[str]:
-    """The values that both sides have by one name, in the order of execution."""
+    """The values that both sides have under one name, in the order of execution."""
     places = {} if wanted.model is None else order_of(wanted.model)
     shared = [pair.wanted for pair in matches if pair.got == pair.wanted]
     return sorted((name for name in shared if name in places), key=lambda n: places[n].template)
@@ -66,7 +66,7 @@ def _look(got: Side, wanted: Side, feeds: Feeds, name: str, bounds: Bounds) -> _
 
 def _run(side: Side, feeds: Feeds, name: str) -> tuple[list[Any], dict[str, Any]]:
     assert side.model is not None, "a recording has no outputs that could differ"
-    assert side.prepare is not None, "what has a model runs"
+    assert side.prepare is not None, "a side with a model runs"
     exposure = side.expose(side.model, Selector((name,)))
     made = side.prepare(exposure.model)(feeds)
     outputs = [made[v.name] for v in side.model.main.results if v is not None]

@@ -1,4 +1,4 @@
-"""The values of two sides, part by part: at once, or a window of a long loop after the other."""
+"""Yields the values of two sides: all at once, or one window of a long loop after the other."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Outputs = tuple[Mapping[str, Any], Mapping[str, Any]]
 class Part:
     """Recorded values of both sides, by path and name.
 
-    Those of a window are of the iterations from `start` on, `count` of them, of the loop at the
-    path `loop`; their iteration numbers start at zero. `around` has what was recorded before.
+    A window covers `count` iterations from `start` on of the loop at the path `loop`; its iteration
+    numbers start at zero. `around` has the values recorded before it.
     """
 
     got: Mapping[str, Column]
@@ -40,7 +40,7 @@ class Part:
 def parts_of(
     got: Side, wanted: Side, feeds: Feeds, selector: Selector
 ) -> tuple[Outputs, Iterator[Part]]:
-    """The outputs of plain runs, and the recorded values; both sides run in windows, or none."""
+    """The outputs of plain runs, and the recorded values; both sides run in windows, or neither."""
     loops = _common_loops(got, wanted, feeds)
     plain = [_staged(side, feeds, loops, None) for side in (got, wanted)] if loops else []
     runs = [_staged(side, feeds, loops, selector) for side in (got, wanted)] if loops else []
@@ -52,7 +52,7 @@ def parts_of(
 
 
 def _common_loops(got: Side, wanted: Side, feeds: Feeds) -> list[str]:
-    """The long loops, where both sides have the same."""
+    """The long loops that both sides have."""
     if got.model is None or wanted.model is None:
         return []
     loops = long_loops(got.model, feeds)
@@ -67,7 +67,7 @@ def _staged(
     side: Side, feeds: Feeds, loops: Sequence[str], selector: Selector | None
 ) -> StagedRun | None:
     assert side.model is not None, "recordings have no loops"
-    assert side.prepare is not None, "what has a model runs"
+    assert side.prepare is not None, "a side with a model runs"
     if selector is None:
         staged = StagedModel.of(side.model, loops, side.prepare)
     else:

@@ -1,4 +1,4 @@
-"""What a comparison has found so far, part by part: matches, the first difference, the errors."""
+"""Collects the findings of a comparison, part by part: matches, first difference, errors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Columns = Mapping[str, Column]
 
 
 class Survey:
-    """Takes the parts of a comparison in the order of execution; then its fields are what it found.
+    """Takes the parts of a comparison in the order of execution, and holds the findings.
 
-    `got` and `wanted` are the values recorded of the part with the first difference, of the last
-    part where there is none, beside those of the main block. `growth` has the errors of values in
-    windows, by their name on the second side.
+    `got` and `wanted` are the recorded values of the main block and of the part with the first
+    difference, or of the last part if there is none. `growth` has the errors of values in windows,
+    by their name on the second side.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Survey:
             self.got, self.wanted = {**self.got, **one}, {**self.wanted, **other}
 
     def finish(self) -> None:
-        """Leave out what neither side made; raise InputError where a given name is of no value."""
+        """Drop values that neither side computed; raises InputError for an unknown given name."""
         self.matches = [p for p in self.matches if {p.got, p.wanted} & self._made]
         missing = {k: v for k, v in self._names.items() if not self._is_matched(k, v)}
         if missing:
@@ -77,12 +77,12 @@ class Survey:
 
     @property
     def growth(self) -> Mapping[str, np.ndarray]:
-        """The largest absolute error in each iteration, of values of loops that ran in windows."""
+        """The largest absolute error in each iteration, for values of loops that ran in windows."""
         return {name: np.concatenate(parts) for name, parts in self._errors.items()}
 
     @property
     def unmatched(self) -> tuple[list[str], list[str]]:
-        """The values of each side that were made, and not compared."""
+        """The values of each side that were computed, and not compared."""
         got, wanted = (
             [name for name in seen if name not in paired and name in self._made]
             for seen, paired in zip(self._seen, self._paired, strict=True)
@@ -94,7 +94,7 @@ class Survey:
         return {pair.got for pair in self.matches}, {pair.wanted for pair in self.matches}
 
     def _match(self, one: Columns, other: Columns, placed: Collection[str], by_data: bool) -> None:
-        """Pair what was not paired yet of all that was seen."""
+        """Pair the values seen so far that are not paired yet."""
         for seen, columns in zip(self._seen, (one, other), strict=True):
             for name, column in columns.items():
                 seen.setdefault(name, column)
@@ -113,7 +113,7 @@ class Survey:
         )
 
     def _compare(self, pair: Match, got: Column, wanted: Column, part: Part) -> bool:
-        """Keep the first difference of a pair, where it is earlier than all so far."""
+        """Keep the first difference of a pair, if it is earlier than all so far."""
         found = first_unequal(got, wanted, self.bounds)
         if found is None:
             return False
@@ -139,17 +139,17 @@ def _has(columns: Columns, name: str) -> bool:
 
 
 def is_called(full: str, name: str) -> bool:
-    """Whether a value, by path and name, is called so: by both, or by its name alone."""
+    """Whether a value has this name: path and name, or the name alone."""
     return name == full or name == full.rpartition("/")[2]
 
 
 def _none_of(column: Column) -> Column:
-    """The same value, never made."""
+    """The same value without any occurrence."""
     return replace(column, made=[], numbers=np.zeros((0, column.at.shape[1]), np.int64), extents=())
 
 
 def _errors(got: Column, wanted: Column, part: Part) -> np.ndarray:
-    """The errors in each iteration of a window; zero where nothing can be said."""
+    """The errors in each iteration of a window; zero where they are undefined."""
     errors = np.zeros(part.count, np.float32)
     found = largest_errors(got, wanted)[: part.count]
     errors[: len(found)] = found

@@ -1,4 +1,4 @@
-"""A model as one HTML page: its blocks as graphs, findings, engines, values over iterations."""
+"""Writes a model as one HTML page: block graphs, findings, engines, values over iterations."""
 
 from treadle.html_report.write import write_report
 

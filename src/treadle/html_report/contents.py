@@ -1,4 +1,4 @@
-"""Everything the page shows, as plain data: blocks, findings, engines, values, a comparison."""
+"""The data of the page: blocks, findings, engines, values, a comparison."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def contents(
     feeds: Mapping[str, object] | None,
     comparison: Comparison | None,
 ) -> Data:
-    """What the page shows of a model; raises what the run raises where feeds are given."""
+    """Collect the data of the page for a model; with feeds it raises the errors of the run."""
     typed, _ = checks.infer_with_findings(model)
     drawings = Drawings(typed.functions)
     drawings.add(typed.main, "main")
@@ -60,7 +60,7 @@ def _finding(finding: Finding) -> Data:
 
 
 def _planned(model: Model) -> Data:
-    """Who runs what and why, by path; or why nobody does."""
+    """The engine and reason of each step, by path; or why the model cannot be planned."""
     try:
         plan = InferenceSession(model).plan
     except TreadleError as error:
@@ -94,6 +94,6 @@ def _compared(comparison: Comparison) -> Data:
 
 
 _RUNS = 5
-"""Runs that are timed for the profile."""
+"""The number of timed runs for the profile."""
 _MOST_GROWTH = 120
-"""Iterations of which the page has the error of a value."""
+"""The number of iterations for which the page shows the error of a value."""

@@ -1,4 +1,4 @@
-"""A block as plain data for the page: its nodes, their places and the edges between them."""
+"""Draws a block as data for the page: its nodes, their positions and the edges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from treadle.messages import brief
 from treadle.report import qualified
 
 MOST_DRAWN = 500
-"""A block with more nodes is a list that can be filtered."""
+"""The number of nodes above which a block is shown as a list with a filter."""
 
 _NODE = 156.0
 _PORT = 132.0
@@ -41,21 +41,21 @@ Data = dict[str, Any]
 
 @dataclass(slots=True)
 class Drawings:
-    """The blocks of a model by number; what is drawn twice is written once."""
+    """The blocks of a model by number; a block that is used twice is drawn once."""
 
     functions: Mapping[FunctionId, Function]
     blocks: list[Data | None] = field(default_factory=list)
     _of_function: dict[FunctionId, int] = field(default_factory=dict)
 
     def add(self, block: Block, path: str, loop: Loop | None = None) -> int:
-        """The number of the block, drawn with all bodies inside it."""
+        """The number of the block, drawn with all its bodies."""
         number = len(self.blocks)
         self.blocks.append(None)
         self.blocks[number] = self._drawn(block, path, loop)
         return number
 
     def of_function(self, identity: FunctionId) -> int | None:
-        """The number of a model-local function's block; None for one of the standard's."""
+        """The number of a model-local function's block; None for a function of the standard."""
         if identity not in self.functions:
             return None
         if identity not in self._of_function:
@@ -107,7 +107,7 @@ def _value(value: Value) -> list[str]:
 
 
 def _constants(block: Block) -> dict[str, str]:
-    """What the block's constants are, in a few words, by name."""
+    """Short descriptions of the block's constants, by name."""
     found = {each.value.name: brief(show_data(each.data), _LONGEST) for each in block.constants}
     for step in block.steps:
         if isinstance(step, Leaf) and _is_constant(step) and step.results[0] is not None:
@@ -120,7 +120,7 @@ def _is_constant(step: Step) -> bool:
 
 
 def _drawing(block: Block, loop: Loop | None, hidden: set[int]) -> Data:
-    """The vertices (params that are read, nodes, results), where they are, and the edges."""
+    """The vertices (used params, nodes, results), their positions, and the edges."""
     vertices = list(_vertices(block, loop, hidden))
     makers: dict[Value, int] = {}
     for number, (kind, each, _) in enumerate(vertices):
@@ -151,7 +151,7 @@ def _drawing(block: Block, loop: Loop | None, hidden: set[int]) -> Data:
 
 
 def _bends(route: list[tuple[float, float]] | None) -> list[int] | None:
-    """X and y of each bend in turn; None for an edge that is too long to be drawn."""
+    """X and y of each bend in turn; None for an edge too long to draw."""
     return None if route is None else [round(part) for point in route for part in point]
 
 

@@ -1,4 +1,4 @@
-"""Who runs which step, and why, by the paths of a plan."""
+"""The engine of each step and the reason, by path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle.plan import BlockPlan, Plan
 
 
 def engines_of(plan: Plan) -> dict[str, tuple[str, str]]:
-    """The engine and the reason for each step of the plan; bodies of what runs whole go with it."""
+    """The engine and the reason for each step of the plan, bodies of whole regions included."""
     return dict(_of_block(plan.main))
 
 

@@ -1,4 +1,4 @@
-"""What the page says in words of the model and of each loop, branch and call in it."""
+"""Describes the model and each loop, branch and call in it for the page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model_rows(summary: ModelSummary) -> list[Row]:
 
 
 def control_flow_rows(model: Model) -> tuple[ModelSummary, dict[str, list[Row]]]:
-    """The model's summary, and what there is to say of each loop, branch and call, by its path."""
+    """The model's summary, and a description of each loop, branch and call, by its path."""
     summary = summarize_model(model)
     growths = dict(_growths(model))
     rows = {}
@@ -87,7 +87,7 @@ def _along(axis: int) -> str:
 
 
 def _growths(model: Model) -> Iterator[tuple[str, str]]:
-    """How each carried value changes its shape: `; axis 0 is T+2*i`, by path and name."""
+    """How the shape of each carried value changes: `; axis 0 is T+2*i`, by path and name."""
     for visit in walk(model):
         if not isinstance(visit.step, Loop):
             continue

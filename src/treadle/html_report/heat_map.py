@@ -13,7 +13,7 @@ _STOPS = np.array(
 )
 _NAN, _INFINITE = (208, 48, 52), (240, 148, 32)
 _COLOURS = 254
-"""Of the palette's 256 entries, those of finite numbers; the last two are NaN and infinite."""
+"""The number of palette entries for finite numbers; the last two of 256 are NaN and infinite."""
 
 
 def heat_map(matrix: np.ndarray) -> str:
@@ -26,7 +26,7 @@ def _indices(matrix: np.ndarray) -> np.ndarray:
     low = matrix.min(where=finite, initial=np.inf)
     high = matrix.max(where=finite, initial=-np.inf)
     with np.errstate(all="ignore"):
-        scaled = matrix / 2 - low / 2  # halves: the greatest less the smallest may be infinite
+        scaled = matrix / 2 - low / 2  # halved: the difference of the extremes may be infinite
         scaled = scaled / (high / 2 - low / 2) if high > low else np.full_like(matrix, 0.5)
     indices = np.where(finite, np.clip(np.nan_to_num(scaled), 0, 1) * (_COLOURS - 1), 0)
     indices[np.isnan(matrix)] = _COLOURS
@@ -44,7 +44,7 @@ def _palette() -> bytes:
 
 def _png(indices: np.ndarray) -> bytes:
     height, width = indices.shape
-    lines = np.hstack([np.zeros((height, 1), np.uint8), indices])  # 0: the line is not filtered
+    lines = np.hstack([np.zeros((height, 1), np.uint8), indices])  # 0: the line has no filter
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, a palette
     chunks = [
         (b"IHDR", header),

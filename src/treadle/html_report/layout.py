@@ -1,9 +1,9 @@
-"""Where the vertices of a layered graph stand, and which way its edges go.
+"""Lays out a layered graph: the positions of vertices and the routes of edges.
 
-igraph's Sugiyama layout orders the vertices of each layer so that few edges cross. Layers are those
-of the longest path, and a vertex that reads nothing stands just above its first reader. The
-horizontal places are then chosen by least squares: every vertex as near as can be to the middle of
-its neighbours, without two of a layer overlapping.
+igraph's Sugiyama layout orders the vertices of each layer so that few edges cross. A vertex's layer
+is the length of its longest path, and a vertex without inputs is just above its first reader.
+Horizontal positions minimise the squared distances of vertices to the middle of their neighbours,
+without overlaps in a layer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from treadle.errors import ConfigurationError
 Edge = tuple[int, int]
 
 _FARTHEST = 12
-"""Edges over more layers are not routed: they would fill the drawing with parallel lines."""
+"""The number of layers above which an edge is not routed, to keep the drawing readable."""
+lines.
+"""
 _SWEEPS = 8
 _ROW = 72.0
 _GAP = 16.0
@@ -30,7 +32,7 @@ _BEND = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The middle of each vertex, the bends of each routed edge, and the size of the drawing."""
+    """The centre of each vertex, the bends of each routed edge, and the size of the drawing."""
 
     points: Sequence[tuple[float, float]]
     routes: dict[Edge, list[tuple[float, float]]]
@@ -40,7 +42,7 @@ class Layout:
 
 @dataclass(slots=True)
 class _Layered:
-    """A graph whose edges lead from a layer to the next, by vertices of no width on long edges."""
+    """A graph whose edges join adjacent layers, with vertices of zero width on long edges."""
 
     layers: list[int]
     widths: list[float]
@@ -49,10 +51,10 @@ class _Layered:
 
 
 def layout(widths: Sequence[float], edges: Iterable[Edge]) -> Layout:
-    """Lay out an acyclic graph; raises ConfigurationError where igraph is not installed.
+    """Lay out an acyclic graph; raises ConfigurationError if igraph is not installed.
 
-    `widths` are those of the vertices, which are numbered from 0 in an order in which every edge
-    leads to a greater number. Parts that no edge joins stand beside each other.
+    `widths` are those of the vertices, numbered in topological order. Connected components are
+    placed side by side.
     """
     given = sorted(set(edges))
     parts = _parts(len(widths), given)
@@ -67,7 +69,7 @@ def layout(widths: Sequence[float], edges: Iterable[Edge]) -> Layout:
 
 
 def _parts(count: int, edges: Sequence[Edge]) -> list[list[int]]:
-    """The vertices that edges join, part by part, in the order of their first."""
+    """The connected components, in the order of their first vertices."""
     part_of = list(range(count))
 
     def root(vertex: int) -> int:
@@ -86,7 +88,7 @@ def _parts(count: int, edges: Sequence[Edge]) -> list[list[int]]:
 
 
 def _beside(parts: Sequence[Sequence[int]], found: Sequence[Layout]) -> Layout:
-    """The parts from left to right, in as many lines as the widest of them or 1000 asks for."""
+    """Place the components from left to right, in lines as wide as the widest one, or 1000."""
     widest = max([1000.0, *(each.width for each in found)])
     points: dict[int, tuple[float, float]] = {}
     routes: dict[Edge, list[tuple[float, float]]] = {}
@@ -103,7 +105,7 @@ def _beside(parts: Sequence[Sequence[int]], found: Sequence[Layout]) -> Layout:
 
 
 def _laid_out(widths: Sequence[float], edges: Sequence[Edge]) -> Layout:
-    """A graph of one part."""
+    """Lay out one component."""
     graph = _layered(widths, edges)
     rows = _ordered(graph)
     places = _places(graph, rows)
@@ -135,7 +137,7 @@ def _layered(widths: Sequence[float], edges: Sequence[Edge]) -> _Layered:
 
 
 def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The length of the longest path to each; of those that read nothing, one less than readers."""
+    """The longest path to each vertex; vertices without inputs are one above their readers."""
     layers = [0] * count
     readers: dict[int, list[int]] = defaultdict(list)
     for source, target in sorted(edges, key=lambda edge: edge[1]):
@@ -151,7 +153,7 @@ def _layers(count: int, edges: Sequence[Edge]) -> list[int]:
 def _ordered(graph: _Layered) -> list[list[int]]:
     """The vertices of each layer from left to right, as igraph orders them."""
     found = _igraph().Graph(len(graph.widths), graph.edges, directed=True)
-    # igraph answers with the layout alone or, where it adds vertices of its own, with more
+    # igraph returns the layout alone or, if it adds vertices of its own, with more
     answer = found.layout_sugiyama(layers=graph.layers)
     coords = (answer[0] if isinstance(answer, tuple) else answer).coords
     rows: list[list[int]] = [[] for _ in range(max(graph.layers) + 1)]
@@ -171,7 +173,7 @@ def _igraph() -> Any:
 
 
 def _places(graph: _Layered, rows: Sequence[Sequence[int]]) -> list[float]:
-    """The horizontal middle of each vertex, after sweeps down and up."""
+    """The horizontal centre of each vertex, after sweeps down and up."""
     places = [0.0] * len(graph.widths)
     above: dict[int, list[int]] = defaultdict(list)
     below: dict[int, list[int]] = defaultdict(list)
@@ -197,7 +199,7 @@ def _middle(vertex: int, neighbours: Sequence[int], places: Sequence[float]) -> 
 def _place(
     row: Sequence[int], wanted: Sequence[float], widths: Sequence[float], places: list[float]
 ) -> None:
-    """Give each of a row its place: isotonic regression, less the room of those to the left."""
+    """Place a row's vertices by isotonic regression, relative to the widths on their left."""
     room, offsets = 0.0, []
     for number, vertex in enumerate(row):
         room += widths[vertex] / 2 + (widths[row[number - 1]] / 2 + _GAP if number else 0.0)

@@ -1,4 +1,4 @@
-"""What a value was over iterations, small enough for a page: a sparkline, a heat map, its NaN."""
+"""Summarizes a value over iterations for the page: a sparkline, a heat map, its NaNs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Data = dict[str, Any]
 
 
 def series_of(columns: Iterable[Column]) -> dict[str, Data]:
-    """The series of each value that has numbers, by its path and name."""
+    """The series of each numeric value, by its path and name."""
     found = ((f"{each.path}/{each.name}", series(each)) for each in columns)
     return {name: data for name, data in found if data is not None}
 
 
 def series(column: Column) -> Data | None:
-    """`low`, `mean` and `high` of at most 120 stretches of its times, and the heat map.
+    """`low`, `mean` and `high` of at most 120 groups of occurrences, and the heat map.
 
-    None for what is never made, and for what has no numbers: text, optionals, sequences.
+    None for values without occurrences, and without numbers: strings, optionals, sequences.
     """
     rows = _flat(column)
     if not len(rows) or not any(row.size for row in rows):
@@ -51,9 +51,9 @@ def series(column: Column) -> Data | None:
 
 
 def _flat(column: Column) -> np.ndarray | list[np.ndarray]:
-    """float64[times, elements], or the elements of each time where their number changes.
+    """float64[occurrences, elements], or a list of elements per occurrence if their number varies.
 
-    [] where it is no tensor of numbers.
+    [] if it is not a numeric tensor.
     """
     rows = column.rows()
     if rows is not None:
@@ -70,7 +70,7 @@ def _has_numbers(array: np.ndarray) -> bool:
 
 
 def _each(rows: np.ndarray | list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The least, greatest and mean finite element of each time, and whether it has NaN."""
+    """The least, greatest and mean finite element of each occurrence, and whether it has NaN."""
     if isinstance(rows, list):
         each = [np.concatenate(_each(row.reshape(1, -1))) for row in rows]
         low, high, mean, nans = np.array(each).T
@@ -87,7 +87,7 @@ def _each(rows: np.ndarray | list[np.ndarray]) -> tuple[np.ndarray, ...]:
 
 
 def _thinned(points: np.ndarray, take: np.ufunc | None) -> list[float | None]:
-    """At most 120 points: of each stretch the least, the greatest or the one in its middle."""
+    """At most 120 points: the least, greatest or middle value of each group."""
     parts = np.array_split(points, min(_POINTS, len(points)))
     chosen = [part[len(part) // 2] if take is None else take.reduce(part) for part in parts]
     return [None if np.isnan(each) else _digits(each) for each in chosen]
@@ -98,7 +98,10 @@ def _digits(number: Any) -> float:
 
 
 def _matrix(rows: np.ndarray) -> np.ndarray:
-    """Elements down, times across, each thinned to what a picture shows; NaN is never lost."""
+    """Elements as rows, occurrences as columns, reduced to the picture's size.
+
+    NaN is never lost.
+    """
     across = np.array_split(np.arange(len(rows)), min(_COLUMNS, len(rows)))
     down = np.array_split(np.arange(rows.shape[1]), min(_ROWS, rows.shape[1]))
     with np.errstate(invalid="ignore"):

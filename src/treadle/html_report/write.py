@@ -1,4 +1,4 @@
-"""The public function `write_report`: a model as one page that a browser opens without a server."""
+"""The public function `write_report`: writes a model as one HTML page."""
 
 from __future__ import annotations
 
@@ -38,17 +38,15 @@ def write_report(
 
         treadle.write_report("decoder.onnx", "report.html", feeds)
 
-    `model` is whatever `treadle.load` takes. Each block is drawn as a graph when it is opened, or,
-    with more than 500 nodes, is a list with a filter. Of a loop the page says what it carries,
-    slices, stacks and captures, of every node its types, engine and findings. With `feeds`, as
-    `session.run` takes them, the model runs once, and the page shows every value over the
-    iterations, and where NaN first appears. `comparison` is what `treadle.compare` found: the page
-    marks the culprit.
+    `model` is any source of `treadle.load`. Each block is drawn as a graph when it is opened; one
+    with more than 500 nodes is a list with a filter. For a loop the page shows its carried, sliced,
+    stacked and captured values, for every node its types, engine and findings. With `feeds`, as for
+    `session.run`, the model runs once, and the page shows every value over the iterations, and the
+    first NaN. `comparison` is a result of `treadle.compare`: the page marks the first difference.
 
     The graph is laid out by igraph: `pip install 'treadle[report]'`. Raises ConfigurationError
-    without it, InputError where `path` cannot be written, and what loading and running raise. A
-    model that cannot be run has a page all the same, unless `feeds` are given. `limits` as of
-    `load`.
+    without it, InputError if `path` cannot be written, and the errors of loading and running. A
+    model that cannot be run still gets a page, unless `feeds` are given. `limits` as in `load`.
     """
     target = Path(expect_path(path))
     expect(feeds, (Mapping, type(None)), "feeds", "a dict of inputs by name, or None")
@@ -80,7 +78,7 @@ _ASSETS = ("page.html", "style.css", "model.js", "graph.js", "profile.js", "deta
 
 
 def _plain(value: Any) -> Any:
-    """The data with what JSON has no number for as null."""
+    """The data with null for numbers that JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -94,7 +92,7 @@ def _title(source: object, name: str) -> str:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write the file whole or not at all."""
+    """Write the file completely or not at all."""
     try:
         handle, draft = tempfile.mkstemp(".html", dir=target.parent)
     except OSError as error:

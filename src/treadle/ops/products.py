@@ -1,7 +1,7 @@
 """Predicts the bytes of results whose extents multiply those of operands.
 
-Each function gives a lower bound from operands and attributes, and 0 for small operands, which are
-not worth the time.
+Each function returns a lower bound from operands and attributes, and 0 for small operands, for
+which nothing is computed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 Given = Mapping[str, Any]
 _FEW = 2**20
-"""Elements below which nothing is computed."""
+"""The number of elements below which nothing is computed."""
 
 
 def arithmetic(operands: Sequence[Any], given: Given) -> float:
@@ -23,7 +23,7 @@ def arithmetic(operands: Sequence[Any], given: Given) -> float:
 
 
 def comparison(operands: Sequence[Any], given: Given) -> float:
-    """A result of truth values, broadcast."""
+    """A bool result, broadcast."""
     return _broadcast(operands)
 
 
@@ -34,7 +34,7 @@ def _broadcast(operands: Sequence[Any]) -> float:
 
 
 def _extents(*shapes: tuple[int, ...]) -> float:
-    """The elements of shapes broadcast with each other."""
+    """The broadcast extents of the operands."""
     rank = max(map(len, shapes))
     full = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return float(math.prod(0 if 0 in axis else max(axis) for axis in zip(*full, strict=True)))
@@ -67,21 +67,21 @@ def gather(operands: Sequence[Any], given: Given) -> float:
 
 
 def gather_nd(operands: Sequence[Any], given: Given) -> float:
-    """What each tuple of indices leads to."""
+    """The element or slice for each index tuple."""
     table, indices = operands
     inner = table.shape[given.get("batch_dims", 0) + indices.shape[-1] :]
     return float(math.prod(indices.shape[:-1]) * math.prod(inner) * table.itemsize)
 
 
 def convolution(operands: Sequence[Any], given: Given) -> float:
-    """A map for each kernel."""
+    """An output channel for each kernel."""
     images, kernels = operands[:2]
     maps = _windows(images.shape[2:], kernels.shape[2:], given)
     return images.shape[0] * kernels.shape[0] * maps * images.itemsize
 
 
 def transposed_convolution(operands: Sequence[Any], given: Given) -> float:
-    """A kernel's worth of image for each element, strides apart."""
+    """The kernel's extent for each element, at the strides."""
     images, kernels = operands[:2]
     channels = images.shape[0] * kernels.shape[1] * given.get("group", 1)
     inner, rank = images.shape[2:], images.ndim - 2
@@ -101,7 +101,7 @@ def pool(operands: Sequence[Any], given: Given) -> float:
 
 
 def _windows(inner: Sequence[int], kernel: Sequence[int], given: Given) -> float:
-    """How many windows an image has; at least one an axis where pads are found by themselves."""
+    """The number of windows of an image; at least one per axis if pads are automatic."""
     rank = len(inner)
     strides, dilations = (given.get(n) or [1] * rank for n in ("strides", "dilations"))
     if given.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: regions, loops, iterations, native nests, operators, calls."""
+"""Profiling of runs: times of regions, loops, iterations, native nests, operators, host calls."""
 
 from treadle.profiler.costs import CallCost, LoopCost, NestCost, OperatorCost, RegionCost
 from treadle.profiler.measure import profile

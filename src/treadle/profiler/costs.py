@@ -1,4 +1,4 @@
-"""What a profile says: seconds of one run, by region, loop, native nest, operator and call."""
+"""The records of a profile: seconds of one run, by region, loop, nest, operator and call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RegionCost:
-    """What one engine runs as a whole, or a step of interp: seconds in a run, how often it ran."""
+    """A region of an engine, or a step of interp: its seconds in a run, and its number of runs."""
 
     path: str
     engine: str
@@ -18,10 +18,10 @@ class RegionCost:
 
 @dataclass(frozen=True, slots=True)
 class LoopCost:
-    """A loop: seconds in a run, how often it ran, its iterations in all of these.
+    """A loop: its seconds in a run, its number of runs, and their iterations in all.
 
-    `first`, `steady` and `last` are the seconds of the first iteration, of one between, and of the
-    last; None where they are not told apart.
+    `first`, `steady` and `last` are the seconds of the first iteration, of one in between, and of
+    the last; None if they are not measured separately.
     """
 
     path: str
@@ -38,7 +38,7 @@ class LoopCost:
 class NestCost:
     """A loop nest of native code that takes a microsecond or more, in the loop at `loop`.
 
-    What has no clock of its own comes as "shorter steps" of its loop.
+    Steps without a clock of their own are listed as "shorter steps" of their loop.
     """
 
     loop: str
@@ -49,7 +49,7 @@ class NestCost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """An operator that interp or onnxruntime runs, at its path: seconds in a run, how often."""
+    """An operator run by interp or onnxruntime, at its path: its seconds in a run, its count."""
 
     path: str
     operator: str
@@ -60,7 +60,7 @@ class OperatorCost:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """A call out of native code, in the loop at `loop`, and why it is one."""
+    """A host call, in the loop at `loop`, and its reason."""
 
     loop: str
     operator: str

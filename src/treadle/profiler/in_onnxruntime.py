@@ -1,4 +1,4 @@
-"""What onnxruntime's own profiler says of the regions that it runs, by the paths of their steps."""
+"""Reads onnxruntime's own profiles of its regions, by the paths of their steps."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TIMED = "_kernel_time"
 def operator_costs(folder: Path, runs: int, operators: Mapping[str, str]) -> list[OperatorCost]:
     """Each node of the profiles in a folder: the median over the runs after the first.
 
-    Nodes are named by paths; `operators` has those of the plan. onnxruntime fuses nodes: what it
-    made of several has a name of its own.
+    Nodes are named by paths; `operators` has those of the plan. onnxruntime fuses nodes: a fused
+    node has its own name.
     """
     micros: dict[str, list[float]] = defaultdict(list)
     made: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The public function `profile`: where the time of a run goes."""
+"""The public function `profile`: measures where the time of a run is spent."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _ORT_RUNS = 6
 
 @public
 def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> RunProfile:
-    """Say where the time of a run goes.
+    """Measure where the time of a run is spent.
 
         found = treadle.profile("decoder.onnx", feeds)
         print(found)
         found.write_trace("trace.json")
 
-    `model` is an InferenceSession, whose engines and options are taken, or whatever `treadle.load`
-    takes; `feeds` is what `session.run` takes. The model is compiled anew, with clocks in its
-    native code, and run once; the times are means over `runs` further runs, fewer where these take
-    more than two seconds. The session itself is left as it is. What onnxruntime runs is then run
-    again with its own profiler, which tells the time of each operator.
+    `model` is an InferenceSession, whose engines and options are used, or any source of
+    `treadle.load`; `feeds` are as for `session.run`. The model is compiled again, with clocks in
+    its native code, and run once; the times are means over `runs` further runs, or fewer if these
+    take more than two seconds. The session itself is not changed. Regions of onnxruntime are then
+    run again with its own profiler, which measures each operator.
 
-    Native code tells the time of its loops, of their first, steady and last iteration where one
-    takes 20 nanoseconds or more, and of loop nests and calls of a microsecond or more; on
-    processors other than x86-64 that of regions alone. Raises what loading and running raise.
+    In native code loops are measured, their first, steady and last iterations if one takes 20
+    nanoseconds or more, and loop nests and calls of a microsecond or more; on processors other than
+    x86-64 only regions. Raises the errors of loading and running.
     """
     expect(runs, int, "runs", "a whole number")
     expect(feeds, Mapping, "feeds", "a dict of inputs by name")
@@ -80,7 +80,7 @@ def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> Ru
 
 
 def _compiled(programs: Programs, feeds: Mapping[str, object]) -> tuple[Program, float]:
-    """The program, run once, planned anew for what engines decline; how long that took."""
+    """The program, run once and planned again if engines declined; and the compile time."""
     program = programs.of(PLAIN)
     started = time.perf_counter()
     for _ in range(_MOST_REPLANNED):
@@ -93,7 +93,7 @@ def _compiled(programs: Programs, feeds: Mapping[str, object]) -> tuple[Program,
 
 
 def _watched(program: Program, feeds: Mapping[str, object], runs: int) -> tuple[Watched, float]:
-    """Run it some times, watched; who watched, and the seconds of a run."""
+    """Run it several times under a watch; returns the watch, and the seconds of a run."""
     given, ran = dict(feeds), Watched(program)
     began = time.perf_counter()
     while ran.count < runs and (not ran.count or time.perf_counter() - began < _MOST_SECONDS):
@@ -157,7 +157,7 @@ def _interpreted(watch: Stopwatch, runs: int) -> list[LoopCost]:
 def _in_onnxruntime(
     session: InferenceSession, plan: Plan, feeds: Mapping[str, object]
 ) -> list[OperatorCost]:
-    """What onnxruntime's profiler says; it writes as its sessions are let go."""
+    """The results of onnxruntime's profiler, which writes when its sessions are destroyed."""
     operators = {visit.path: operator_of(visit.step) for visit in walk(plan.model)}
     with tempfile.TemporaryDirectory() as folder:
         programs = session._profiled(("onnxruntime",), folder)

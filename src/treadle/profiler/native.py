@@ -1,4 +1,4 @@
-"""What the clocks of native code say of a plan: its loops, nests, and calls out of it."""
+"""Reads the clocks of a plan's native code: its loops, nests, and host calls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SHORTER = "shorter steps"
 
 
 def reset_clocks(plan: Plan) -> None:
-    """Let the clocks begin anew."""
+    """Reset the clocks."""
     for clocks in _clocks(plan):
         clocks.reset()
 
 
 def native_costs(plan: Plan, runs: int) -> tuple[list[LoopCost], list[NestCost], list[CallCost]]:
-    """The loops, nests and calls of native code, each for one of the runs since the last reset."""
+    """The loops, nests and host calls of native code, per run since the last reset."""
     told = [each for clocks in _clocks(plan) for each in clocks.measured()]
     loops = [_loop(each, runs) for each in told if each["kind"] == "loop"]
     nests = [
@@ -62,7 +62,7 @@ def _call(told: dict[str, Any], runs: int) -> CallCost:
 def _shorter(
     loops: Iterable[LoopCost], nests: Iterable[NestCost], calls: Iterable[CallCost]
 ) -> Iterator[NestCost]:
-    """What remains of each loop that has nests or calls with clocks, or loops inside it."""
+    """The remaining time of each loop that contains clocked nests, calls or loops."""
     loops = list(loops)
     inside: dict[str, float] = defaultdict(float)
     for nest in nests:
@@ -80,6 +80,6 @@ def _shorter(
 
 
 def _around(path: str, loops: Iterable[LoopCost]) -> str:
-    """The innermost of the loops around one."""
+    """The innermost loop around a loop."""
     found = [each.path for each in loops if path.startswith(f"{each.path}.")]
     return max(found, key=len, default="")

@@ -1,4 +1,4 @@
-"""A profile: where the time of a run goes, as words, as data, as a trace for Chrome."""
+"""The result of profiling: as text, as data, and as a trace for Chrome."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class RunProfile:
-    """Where the time of a run goes: means over `runs` runs, the first, which compiles, left out.
+    """The times of a run: means over `runs` runs, without the first, which compiles.
 
-    `seconds` are those of one run, `first_run` those of the first, `compiling` of these spent on
-    native code. `regions` are what one engine runs as a whole, `loops` the loops of native code and
-    interp with their iterations, `nests` the loop nests of native code, `operators` those that
-    interp and onnxruntime run, `calls` the calls out of native code.
+    `seconds` are those of one run, `first_run` those of the first, `compiling` the part spent on
+    compiling. `regions` are the regions of engines, `loops` the loops of native code and interp
+    with their iterations, `nests` the loop nests of native code, `operators` those run by interp
+    and onnxruntime, `calls` the host calls of native code.
     """
 
     name: str
@@ -44,7 +44,7 @@ class RunProfile:
     spans: Sequence[Span] = field(default=(), repr=False)
 
     def as_plain(self) -> dict[str, Any]:
-        """Everything but the spans as dicts and lists."""
+        """All fields except the spans as dicts and lists."""
         told = {name: getattr(self, name) for name in _NUMBERS}
         return told | {name: [asdict(each) for each in getattr(self, name)] for name in _LISTS}
 
@@ -52,8 +52,8 @@ class RunProfile:
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the last run as a trace that Chrome and Perfetto open.
 
-        It is of the same form as that of `end_profiling`. Loops of native code stand where their
-        region began, one after the other: how long they took is measured, not when.
+        It has the form of `end_profiling`'s. Loops of native code are drawn from the start of their
+        region, one after the other: their durations are measured, not their start times.
         """
         began = self.spans[0].start if self.spans else 0
         profile = Profile(expect_path(path), _zero=began)
@@ -162,7 +162,7 @@ def _largest(costs: Sequence[Any]) -> list[Any]:
 
 
 def _outermost(loops: Sequence[LoopCost], span: Span) -> list[LoopCost]:
-    """The loops of native code in a region that no other of them is around."""
+    """The outermost loops of native code in a region."""
     own = [each for each in loops if each.engine == "jit" and span.place.holds(each.path)]
     paths = [each.path for each in own]
     return [e for e in own if not any(e.path.startswith(f"{path}.") for path in paths)]

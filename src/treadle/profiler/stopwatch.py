@@ -1,4 +1,4 @@
-"""A listener that times a run: what ran as a whole, the iterations of loops on interp."""
+"""A listener that times a run: regions, and iterations of loops on interp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treadle.tracing import (
 
 
 class Span(NamedTuple):
-    """Something took place between two times of `time.perf_counter_ns`."""
+    """An interval between two times of `time.perf_counter_ns`."""
 
     place: Location
     iterations: Iterations
@@ -29,7 +29,7 @@ class Span(NamedTuple):
 
 @dataclass(slots=True)
 class LoopTimes:
-    """A loop on interp, over all its runs: how often it ran, and how long its iterations took."""
+    """A loop on interp, over all its runs: their number, and the durations of its iterations."""
 
     entries: int = 0
     iterations: int = 0
@@ -48,10 +48,10 @@ class _Running:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Hears one run after the other: a value ends what made it, which began where the last ended.
+    """Follows one run after the other: a value ends the step that defines it.
 
-    Values that are made at once by what runs as a whole are one span. `whole` are the beginnings
-    and ends of runs that are one region.
+    A step begins when the last one ended. Values that a region returns together are one span.
+    `whole` are the starts and ends of runs that are a single region.
     """
 
     places: Mapping[str, Location]
@@ -63,12 +63,12 @@ class Stopwatch:
     _running: dict[str, _Running] = field(default_factory=dict)
 
     def start(self) -> int:
-        """A run begins now."""
+        """Start timing a run."""
         self._last, self._heard = time.perf_counter_ns(), None
         return self._last
 
     def stop(self) -> None:
-        """A run of what runs as one whole has ended."""
+        """End timing a run that is a single region."""
         self.whole.append((self._last, time.perf_counter_ns()))
 
     def all_spans(self) -> list[Span]:
@@ -78,7 +78,7 @@ class Stopwatch:
         return [*self.spans, *runs]
 
     def __call__(self, event: Event) -> None:
-        """Note what was done, where the event says that something was."""
+        """Record a finished step, if the event ends one."""
         now = time.perf_counter_ns()
         match event:
             case ValueMade(_, iterations, _, _, step) if step:

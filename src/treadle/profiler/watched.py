@@ -1,4 +1,4 @@
-"""Runs of a program that are timed."""
+"""Timed runs of a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Watched"]
 
 
 class Watched:
-    """A program and who times its runs, `count` so far; the last began at `last`.
+    """A program and the watch of its runs, `count` so far; the last one began at `last`.
 
     A plan of one region needs no listener: the run is the region.
     """

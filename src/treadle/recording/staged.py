@@ -24,7 +24,7 @@ Prepare = Callable[[Model], Run]
 Columns = dict[str, Column]
 Expose = Callable[[Model, Selector, str], passes.Exposure]
 LONG = 4_096
-"""Loops of the main block that may run more often than this, in iterations, run in windows."""
+"""The number of iterations above which loops of the main block run in windows."""
 
 
 def long_loops(model: Model, feeds: Feeds) -> list[str]:
@@ -38,7 +38,7 @@ def long_loops(model: Model, feeds: Feeds) -> list[str]:
 
 
 def _may_be_long(loop: Loop, known: Feeds) -> bool:
-    """Whether nothing that is known before the run bounds the loop's iterations by `LONG`."""
+    """Whether no known bound on the loop's iterations is at most `LONG`."""
     trip = None if loop.trip is None else known.get(loop.trip.name)
     if trip is not None and np.size(trip) == 1 and np.asarray(trip).item() <= LONG:
         return False
@@ -63,7 +63,7 @@ def _extent(shape: Sequence[int], axis: int) -> int:
 
 @dataclass(eq=False, slots=True)
 class _Progress:
-    """How far a loop has come: the next iteration, whether it has ended, and its stacked parts."""
+    """The progress of a loop: the next iteration, whether it has ended, and its stacked parts."""
 
     limit: int | None
     goes_on: Any
@@ -76,7 +76,8 @@ class _Progress:
 class StagedModel:
     """A model in stages, each made ready once, for any number of runs.
 
-    With a selector, what it picks is exposed, stage by stage; without one the plain model runs.
+    With a selector, the selected values are exposed, stage by stage; without one the plain model
+    runs.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class StagedRun:
         self._loop: _Progress | None = None
 
     def value(self, name: str) -> Any:
-        """A value of the main block that was made."""
+        """A computed value of the main block."""
         return self._values[name]
 
     def until(self, loop: str) -> Columns:
@@ -158,7 +159,7 @@ class StagedRun:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the loop that comes next, or is under way, has no further iteration."""
+        """Whether the next or current loop has no further iteration."""
         return self._loop is not None and self._loop.has_ended
 
     def window(self, size: int) -> tuple[int, Columns]:
@@ -248,7 +249,7 @@ class StagedRun:
 
 
 def _once(full: str, value: Any, step: str) -> Column:
-    """What was recorded of a value of the main block."""
+    """The recorded occurrence of a value of the main block."""
     path, _, name = full.rpartition("/")
     return Column(path, name, [np.asarray(value)], np.zeros((1, 0), np.int64), (), step)
 

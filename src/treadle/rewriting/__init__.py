@@ -1,10 +1,10 @@
 """The public functions that rewrite a model for a runtime, one file each.
 
-Each takes whatever `treadle.load` takes and gives a Model that means the same: the same values and
-the same failures for every feed. Names and types of inputs and outputs stay, except where the
-function's own docstring says otherwise. What cannot be rewritten is `Unsupported`, whose `findings`
-list every obstacle with its path, the reason, and what would help. With `with_report=True` a
-function also gives a Report of what was done.
+Each takes any source of `treadle.load` and returns an equivalent Model: the same values and the
+same failures for every feed. Names and types of inputs and outputs stay, except where the
+function's own docstring says otherwise. If a rewrite is not possible it raises `Unsupported`, whose
+`findings` list every obstacle with its path, the reason, and a hint. With `with_report=True` a
+function also returns a Report of the changes.
 """
 
 from treadle.rewriting.by_name import rewrite

@@ -1,4 +1,4 @@
-"""What every rewriting function gives back, and the arguments that several take."""
+"""The results of rewriting functions, and checks of their common arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Rewritten = Model | tuple[Model, Report]
 
 
 def given(result: tuple[Model, Report], with_report: bool) -> Rewritten:
-    """What a rewriting function returns: the model, and the report where it was asked for."""
+    """The result of a rewriting function: the model, and the report if it was asked for."""
     expect(with_report, bool, "with_report", "True or False")
     return result if with_report else result[0]
 
 
 def expect_count(value: Any, what: str, least: int) -> None:
-    """Raise InputError for what is no whole number from `least` on; None is none given."""
+    """Raise InputError unless it is None or an integer of at least `least`."""
     if value is None:
         return
     expect(value, int, what, "a whole number")
@@ -30,7 +30,7 @@ def expect_count(value: Any, what: str, least: int) -> None:
 
 
 def globs_of(globs: Any, what: str) -> tuple[str, ...]:
-    """One glob or several; InputTypeError for what is neither."""
+    """One glob or several; raises InputTypeError for anything else."""
     if isinstance(globs, str):
         return (globs,)
     expect(globs, Iterable, what, "a glob over paths, or a list of them")
@@ -41,5 +41,5 @@ def globs_of(globs: Any, what: str) -> tuple[str, ...]:
 
 
 def standard_function(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
-    """The function the standard defines a step of this version by."""
+    """The function by which the standard defines a step of this version."""
     return formats.schema_function(step, types, {"": step.version})

@@ -1,4 +1,4 @@
-"""`treadle.rewrite`: rewrites that have a name."""
+"""`treadle.rewrite`: applies named rewrites."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def rewrite(
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
-    """The model after the rewrites of these names, one after the other.
+    """Apply the rewrites of these names, one after the other.
 
         treadle.rewrite("model.onnx", "sequence-to-tensor", "loop-to-scan")
 
-    `treadle rewrite --list` has a line for each. `paths` are globs over the paths of the steps that
-    are meant. `capacity`: the items that buffers of static-cache hold. `portable`: runtimes that
-    must take the result and answer rightly, as of `check`.
+    `treadle rewrite --list` describes each. `paths` are globs over the paths of the steps to
+    rewrite. `capacity`: the number of items in the buffers of static-cache. `portable`: runtimes
+    that must accept the result and run it correctly, as in `check`.
 
-    Raises Unsupported, with every obstacle, where a chosen step has no such form or a runtime is
-    known not to take the result; InputError for a name that is not known.
+    Raises Unsupported, with every obstacle, if a selected step has no such form or a runtime is
+    known to reject the result; InputError for an unknown name.
     """
     if not names:
         raise InputError(f"name a rewrite: {', '.join(passes.REWRITES)}")
@@ -82,7 +82,7 @@ def rewrite(
 
 
 def _expect_taken(model: Model, runtimes: Collection[str]) -> None:
-    """Raise Unsupported with all that these runtimes are known to refuse, or to answer wrongly."""
+    """Raise Unsupported with everything these runtimes are known to reject or answer wrongly."""
     if not runtimes:
         return
     everywhere = {(found.code, found.path) for found in checks.check(model, ())}
@@ -94,5 +94,5 @@ def _expect_taken(model: Model, runtimes: Collection[str]) -> None:
 
 
 def _run_on_interp(model: Model, feeds: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
-    """The outputs of a small model as the definition has them."""
+    """The outputs of a small model on the interpreter."""
     return InferenceSession(model, engines=("interp",)).run(None, dict(feeds))

@@ -1,4 +1,4 @@
-"""`treadle.convert_version`: a model in the operators of another opset."""
+"""`treadle.convert_version`: converts a model to the operators of another opset."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def convert_version(
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
-    """The model with the standard's operators of another opset, 9 to the newest one.
+    """Convert the model to the operators of another opset, 9 to the newest one.
 
         treadle.convert_version("decoder.onnx", 13)
 
     It works upwards and downwards, in bodies and functions at any depth: operators whose inputs,
-    attributes or defaults changed are said in the other way, new ones by the function the standard
-    defines them by or by older operators, and Scan of opset 8 gets a loop over its batch. Functions
-    stay where their own operators can be converted for every call alike, else they are inlined.
-    Operators of other domains stay as they are.
+    attributes or defaults changed are adapted, new ones replaced by the standard's definition or by
+    older operators, and Scan of opset 8 becomes a loop over its batch. Functions stay if their
+    operators can be converted for all calls alike; otherwise they are inlined. Operators of other
+    domains stay as they are.
 
-    `ir_version` is the IR version of the file; without it the model keeps its own, as far as the
-    opset's releases know it. Raises InputError for an opset or an IR version that there is none of,
+    `ir_version` is the IR version of the file; by default the model keeps its own, if the releases
+    of the opset support it. Raises InputError for an opset or an IR version that does not exist,
     and Unsupported with every step that has no form in the opset.
     """
     wanted = _number(opset, "opset", _OLDEST, ops.newest_opset(""))

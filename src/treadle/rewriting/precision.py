@@ -1,4 +1,4 @@
-"""`treadle.convert_dtype`: a model whose floats have another element type."""
+"""`treadle.convert_dtype`: converts the floats of a model to another element type."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def convert_dtype(
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
-    """The model whose float32 values are float16, bfloat16 or float64, in bodies at any depth.
+    """Convert float32 values to float16, bfloat16 or float64, in bodies at any depth.
 
         treadle.convert_dtype("decoder.onnx", "float16", keep=["op:Softmax", "role:carried"])
 
-    Carried, captured, sliced and stacked values, constants and elements of sequences have the new
-    type together. Inputs and outputs keep theirs, behind Casts. `keep` is a selector, or several,
-    of values that stay float32, with the operators that give them; the path of a loop or branch
-    keeps all of it. Operators that do not take the new type run in float32 between Casts.
-    Functions are inlined. Finite constants that the new type cannot hold become its greatest.
+    Carried, captured, sliced and stacked values, constants and elements of sequences are all
+    converted. Inputs and outputs keep their types, by Casts. `keep` is one selector or several of
+    values that stay float32, with the operators that compute them; the path of a loop or branch
+    keeps all of it. Operators that do not take the new type run in float32 between Casts. Functions
+    are inlined. Finite constants that the new type cannot hold become its greatest.
 
-    Unlike other rewrites it changes values: by what the new type rounds. Raises InputError for a
-    type that is none of these and a selector that nothing is like, and Unsupported where a
-    sequence or an optional would have to be cast.
+    Unlike other rewrites it changes values, by the rounding of the new type. Raises InputError for
+    another type and for a selector that matches nothing, and Unsupported if a sequence or an
+    optional would have to be cast.
     """
     expect(dtype, str, "dtype", "the name of an element type")
     if dtype not in _TYPES:

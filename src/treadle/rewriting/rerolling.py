@@ -1,4 +1,4 @@
-"""`treadle.reroll`: unrolled steps rolled up again."""
+"""`treadle.reroll`: turns unrolled steps into loops."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def reroll(
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
-    """The model whose equal segments are loops: an unrolled export becomes small again.
+    """Replace equal segments by loops: an unrolled export becomes small again.
 
         treadle.reroll(treadle.unroll("decoder.onnx"))
 
-    Segments that share weights become a Scan, or a Loop where a value changes its shape. Which
-    values are carried, captured, sliced and stacked is found by matching. With `layers=True` also
-    equal layers with weights of their own become one loop over the stacked weights, which may run
-    slower. What does not repeat stays as it is; the model itself comes back where nothing does.
+    Segments that share weights become a Scan, or a Loop if a value changes its shape. Matching
+    determines which values are carried, captured, sliced and stacked. With `layers=True` equal
+    layers with different weights also become a loop over the stacked weights, which may run slower.
+    Other steps are unchanged; returns the same model if nothing repeats.
     """
     expect(layers, bool, "layers", "True or False")
     with making(limits):

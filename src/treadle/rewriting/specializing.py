@@ -1,4 +1,4 @@
-"""`treadle.specialize`: the model for extents and inputs that are the same in every run."""
+"""`treadle.specialize`: fixes extents and inputs that are the same in every run."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def specialize(
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
-    """The model for extents and inputs that are the same in every run.
+    """Specialize the model to fixed extents and inputs.
 
         treadle.specialize("decoder.onnx", dims={"T": 64}, inputs={"limit": 5})
 
-    `dims` gives the extents of inputs by the name that their types have for them, `inputs` values
-    of inputs as a session takes them. A fixed input is no input of the result. Then the model is
-    cleaned as `optimize` does, and every value has the type that follows: static shapes wherever
-    they do. For every feed of the given extents the result gives what the model gave.
+    `dims` maps symbols in the types of inputs to extents, `inputs` maps inputs to values, as a
+    session takes them. Fixed inputs are removed. The model is then simplified as by `optimize`, and
+    every value gets its inferred type, with static shapes where possible. For every feed of the
+    given extents the outputs stay the same.
 
     Raises InputError for a name that the model does not have, an extent below 0, a value that does
     not fit its input, and extents with which the model's own shapes contradict each other.
@@ -105,7 +105,7 @@ def _values(model: Model, inputs: Any) -> Mapping[str, np.ndarray]:
 
 
 def _agree(model: Model, extents: Mapping[str, int]) -> None:
-    """Raise InputError where shapes of the model contradict each other for these extents."""
+    """Raise InputError if the model's shapes contradict each other for these extents."""
     _, found = checks.infer_with_findings(model)
     blocking = [str(each) for each in found if each.blocks]
     if blocking:

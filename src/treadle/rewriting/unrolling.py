@@ -1,4 +1,4 @@
-"""`treadle.unroll`: loops as straight lines of their iterations."""
+"""`treadle.unroll`: writes the iterations of loops as straight-line code."""
 
 from __future__ import annotations
 
@@ -55,29 +55,29 @@ def unroll(
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
-    """The model whose loops are straight lines of their iterations.
+    """Write the iterations of loops as straight-line code.
 
         treadle.unroll("decoder.onnx", loops="main/loop_3*", most=20)
 
-    `loops` is a glob over the paths of loops, or several; a Scan is a loop too. A step of iteration
-    k has the metadata `treadle.source_path` and `treadle.iteration`, its values the loop's name and
-    k in their names.
+    `loops` is one glob or several over the paths of loops; a Scan is a loop too. A step of
+    iteration k has the metadata `treadle.source_path` and `treadle.iteration`; names of its values
+    contain the loop's name and k.
 
-    A loop that always runs equally often needs nothing else. One that may end earlier becomes
-    `most` iterations, or as many as its trip count admits. An iteration past the end computes the
-    last one that ran again, so it fails only where the loop did. Stacked outputs are cut to the
-    number of iterations; `padded=True` leaves `most` rows and adds the int64 output `PATH@trips`. A
-    `most` below what the loop can be proven to reach needs `truncate=True`, which adds the bool
-    output `PATH@unfinished`. Where nothing bounds the loop, `most` is a promise: without `truncate`
-    a run that needs more iterations fails.
+    A loop with a fixed number of iterations needs no options. One that may end earlier becomes
+    `most` iterations, or as many as its trip count allows. An iteration past the end repeats the
+    last one, so it fails only if the loop does. Stacked outputs are cut to the number of
+    iterations; `padded=True` leaves `most` rows and adds the int64 output `PATH@trips`. A `most`
+    below the loop's proven maximum needs `truncate=True`, which adds the bool output
+    `PATH@unfinished`. If the loop has no known maximum, `most` is a promise: without `truncate` a
+    run that needs more iterations fails.
 
-    `by=k` makes k iterations one of a loop, and a straight line of the iterations that are left, or
-    a second loop where their number is not certain.
+    `by=k` merges k iterations into one of a loop, followed by the remaining iterations as
+    straight-line code, or as a second loop if their number is unknown.
 
     Raises Unsupported, with every obstacle, for loops of an unknown number of iterations without
-    `most`, random operators, carried values that are no tensors or change to shapes that nothing
-    tells, a loop that may not begin whose body could fail on the initial values, and results of
-    more than `max_nodes` nodes. Raises InputError for a glob that matches no loop.
+    `most`, random operators, carried values that are not tensors or change to unknown shapes, a
+    loop that may not run and whose body could fail on the initial values, and results of more than
+    `max_nodes` nodes. Raises InputError for a glob that matches no loop.
     """
     for value, what in ((most, "most"), (by, "by"), (max_nodes, "max_nodes")):
         expect_count(value, what, 2 if what == "by" else 1)
@@ -94,7 +94,7 @@ def unroll(
 
 
 def _expect_valid(model: Model) -> None:
-    """Raise Unsupported where what reads a shortened result cannot do with it."""
+    """Raise Unsupported if a reader of a shortened result becomes invalid."""
     found = [each for each in checks.infer_with_findings(model)[1] if each.blocks]
     if found:
         raise Unsupported.of("unroll", "with so few iterations shapes do not fit:", found)

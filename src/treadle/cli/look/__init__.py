@@ -1,1 +1,1 @@
-"""Verbs for looking into a model: `report` and `profile`."""
+"""Commands for looking into a model: `report` and `profile`."""

@@ -1,4 +1,4 @@
-"""`treadle profile`: where the time of a run goes."""
+"""`treadle profile`: measures where the time of a run is spent."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ $ treadle profile lstm.onnx --input x.npz --trace trace.json
 @model_argument
 @feed_options
 @click.option(
-    "--runs", type=click.IntRange(1), default=20, show_default=True, help="How often it runs."
+    "--runs", type=click.IntRange(1), default=20, show_default=True, help="The number of runs."
 )
 @click.option(
     "--trace", "target", type=Target(".json"),
-    help="Write the last run here, as .json for Chrome and Perfetto.",
+    help="Write the last run to this .json file, for Chrome and Perfetto.",
 )  # fmt: skip
 @engines_option
 @json_option
@@ -42,10 +42,10 @@ def profile(
     engines: list[str] | None,
     as_json: bool,
 ) -> None:
-    """Say where the time of a run goes.
+    """Measure where the time of a run is spent.
 
-    By region, by loop with its first, steady and last iteration, by loop nest of native code, by
-    operator on interp and in onnxruntime, and by call out of native code, with the reason.
+    Times are given per region, per loop with its first, steady and last iteration, per loop nest of
+    native code, per operator on interp and in onnxruntime, and per host call, with its reason.
     """
     from treadle.cli.feeds import collect
 

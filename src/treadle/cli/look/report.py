@@ -1,4 +1,4 @@
-"""`treadle report`: a model as one HTML page."""
+"""`treadle report`: writes a model as one HTML page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ $ treadle report lstm.onnx -o report.html --random --dim T=100
 @click.command(cls=Verb, example=_EXAMPLE)
 @model_argument
 @click.option(
-    "-o", "--output", type=Target(".html"), required=True, help="Write the page here, as .html."
+    "-o", "--output", type=Target(".html"), required=True, help="Write the page to this .html file."
 )
 @feed_options
 @json_option
@@ -38,9 +38,9 @@ def report(
 ) -> None:
     """Write a page about a model that a browser opens without a server.
 
-    Each block as a graph, loops with what they carry, types, findings, engines and reasons. With
-    inputs, as `treadle run` takes them, the model runs once, and the page shows every value over
-    the iterations, where NaN first appears, and what took how long.
+    The page shows each block as a graph, the carried values of loops, types, findings, engines and
+    reasons. With inputs, given as for `treadle run`, the model runs once, and the page also shows
+    every value over the iterations, the first NaN, and times.
     """
     from treadle.cli.feeds import collect
 

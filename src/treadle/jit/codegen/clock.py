@@ -1,9 +1,9 @@
-"""Clocks of a profiled kernel: how many ticks of the processor loops, nests and calls take.
+"""Clocks of a profiled kernel: count processor ticks of loops, nests and calls.
 
-A clock is a row of words, which a kernel's calls add up. Reading the processor's
-counter takes some 10 nanoseconds, so only what is expected to take a microsecond or more has a
-clock. Of a loop whose iteration is shorter, the first and the last iteration are told apart where
-an iteration takes some 20 nanoseconds or more.
+A clock is a row of words to which a kernel's calls add. Reading the processor's counter takes some
+10 nanoseconds, so only code with an estimated microsecond or more has a clock. For a loop with
+shorter iterations, the first and the last one are measured separately if an iteration takes some 20
+nanoseconds or more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treadle.jit.lowering import lowering
 from treadle.jit.schedule.cost_model import per_element
 
 _LONG, _SHORT = 3000, 50
-"""Nanoseconds by estimate, which is up to three times the true time."""
+"""The nanoseconds from which code is timed, by an estimate of up to three times the true time."""
 _READ = "llvm.readcyclecounter"
 
 
@@ -42,7 +42,7 @@ def now(context: CodegenContext) -> Any:
 
 @contextmanager
 def timed(context: CodegenContext, clock: Clock) -> Iterator[int]:
-    """Time what is written inside, and count how often it runs; gives the clock's number."""
+    """Time the enclosed code, and count how often it runs; gives the clock's number."""
     number = len(context.clocks)
     context.clocks.append(clock)
     started = now(context)
@@ -53,7 +53,7 @@ def timed(context: CodegenContext, clock: Clock) -> Iterator[int]:
 
 @contextmanager
 def timed_kernel(context: CodegenContext) -> Iterator[None]:
-    """Time the kernel as a whole, which says how long a tick is."""
+    """Time the kernel as a whole, which gives the length of a tick."""
     if not has_clocks(context):
         yield
         return
@@ -63,7 +63,7 @@ def timed_kernel(context: CodegenContext) -> Iterator[None]:
 
 @contextmanager
 def timed_node(context: CodegenContext, node: Node) -> Iterator[None]:
-    """Time a node that is a nest or a call of its own, where it takes long enough."""
+    """Time a node that is a nest or a call of its own, if it takes long enough."""
     is_timed = not isinstance(node.op, Loop | Branch) and node_cost(node) >= _LONG
     if not (has_clocks(context) and is_timed):
         yield
@@ -105,10 +105,10 @@ def _loop_of(context: CodegenContext, block: Block) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class IterationClock:
-    """The clock of a loop while its code is written.
+    """The clock of a loop during code generation.
 
-    `began` is when the last iteration that was looked at began, `second` when the second one did;
-    both begin as the time at which the loop was entered.
+    `began` is the start of the last timed iteration, `second` that of the second one; both are
+    initialised when the loop is entered.
     """
 
     number: int
@@ -121,7 +121,7 @@ class IterationClock:
 
 @contextmanager
 def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
-    """Time a loop of the program, where it takes long enough."""
+    """Time a loop of the program, if it takes long enough."""
     op = node.op
     assert isinstance(op, Loop)
     context.loop_paths[op.body] = op.path or _loop_of(context, node.home)
@@ -135,7 +135,7 @@ def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
 
 
 def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> IterationClock | None:
-    """The clock of a loop's iterations; None where they are too short, or run in tiles."""
+    """The clock of a loop's iterations; None if they are too short, or run in tiles."""
     number, op = context.loop_clocks.get(node), node.op
     assert isinstance(op, Loop)
     each = _iteration(op.body)
@@ -150,7 +150,7 @@ def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> Iterati
 
 
 def begin_iteration(context: CodegenContext, clock: IterationClock | None, index: Any) -> None:
-    """Note when the iteration begins, where it is the second, the last, or a long one."""
+    """Record the start of the second, the last, or a long iteration."""
     if clock is None:
         return
     b, w = context.builder.builder, context.builder
@@ -175,7 +175,7 @@ def begin_iteration(context: CodegenContext, clock: IterationClock | None, index
 def end_iterations(
     context: CodegenContext, node: Node, clock: IterationClock | None, count: Any
 ) -> None:
-    """Add up the loop's iterations, and the first and the last of them where there are two."""
+    """Add up the loop's iterations, and the first and last one if there are two."""
     number = context.loop_clocks.get(node)
     if number is None or context.tile is not None:
         return
@@ -200,7 +200,7 @@ def _add(context: CodegenContext, kind: str, number: int, amount: Any) -> None:
 
 
 def _iteration(body: Block) -> int:
-    """About how many nanoseconds an iteration takes, inner loops included."""
+    """The estimated nanoseconds of an iteration, inner loops included."""
     inner = (node for node in body.nodes if isinstance(node.op, Loop))
     return cost(body) + sum(map(_duration, inner))
 

@@ -1,4 +1,4 @@
-"""Takes nodes out of a kernel that nobody reads and that cannot fail."""
+"""Dead code elimination in the kernel IR: removes unread nodes that cannot fail."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks, shape_operands, yielded
 
 _KEPT = (Branch, CarriedArg, Gather, Guard, HostCall, Input, Loop, Scatter, Take)
-"""What belongs to its block, or may fail."""
+"""Operations that belong to their block, or may fail."""
 
 
 def remove_dead_nodes(kernel: Kernel) -> Kernel:
-    """The same kernel, its blocks without dead nodes."""
+    """The kernel without dead nodes."""
     read: set[Node] = {*kernel.results}
     for node in reversed(list(all_nodes(kernel.main))):
         if node in read or isinstance(node.op, _KEPT):

@@ -1,7 +1,7 @@
-"""Writes a kernel anew, node by node, for passes that change some of its nodes.
+"""Copies a kernel node by node, for passes that change some of its nodes.
 
-A pass gives its own function for nodes of some operations; all other nodes are written as they are,
-views through the builder, so that a view of what a pass has written in its place becomes simple.
+A pass has its own functions for nodes of some operations; all other nodes are copied, views through
+the builder, which simplifies views of replaced nodes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from treadle.jit.kernel.ir import (
 )
 
 Rule = Callable[["Rebuild", Node], Node]
-"""Writes what stands for a node of the old kernel."""
+"""Writes the replacement of an old node."""
 
 
 @dataclass(eq=False, slots=True)
 class Rebuild:
-    """A kernel that is written anew: what stands for the nodes and dims of the old one."""
+    """A kernel under reconstruction: the replacements of the old nodes and dims."""
 
     builder: KernelBuilder
     rules: Mapping[type, Rule]
@@ -49,7 +49,7 @@ class Rebuild:
     dims: dict[SymbolicDim, Number] = field(default_factory=dict)
 
     def number(self, number: Any) -> Any:
-        """An extent or an offset in the new kernel; None as it is."""
+        """An extent or an offset in the new kernel; None stays None."""
         if not isinstance(number, SymbolicDim) or number.source is None:
             return number
         if number not in self.dims:
@@ -61,17 +61,17 @@ class Rebuild:
         return tuple(self.number(extent) for extent in node.shape)
 
     def operands(self, node: Node) -> tuple[Node, ...]:
-        """What stands for the operands of an old node."""
+        """The replacements of an old node's operands."""
         return tuple(self.nodes[operand] for operand in node.operands)
 
     def write(self, block: Block) -> None:
-        """Write the nodes of an old block into the block that the builder writes."""
+        """Copy the nodes of an old block to the builder's current block."""
         for node in block.nodes:
             rule = self.rules.get(type(node.op), _as_it_is)
             self.nodes[node] = rule(self, node)
 
     def write_inside(self, old: Block, begin: Callable[[], None] | None = None) -> Block:
-        """Write the nodes of a block inside another; `begin` writes what comes before them."""
+        """Copy the nodes of a block into another; `begin` first writes its parameters."""
         outer = self.builder.block
         made = Block(old.name, outer, old.is_loop)
         self.builder.block = made
@@ -83,7 +83,7 @@ class Rebuild:
 
 
 def rebuilt(kernel: Kernel, rules: Mapping[type, Rule]) -> Kernel:
-    """The kernel with the nodes that the rules write for those of their operations."""
+    """The kernel with nodes replaced by the rules for their operations."""
     rebuild = Rebuild(KernelBuilder.start(), rules)
     rebuild.write(kernel.main)
     made = rebuild.nodes
@@ -118,7 +118,7 @@ def _as_it_is(rebuild: Rebuild, node: Node) -> Node:
 
 
 def _added(rebuild: Rebuild, node: Node, op: Op) -> Node:
-    """A node that equals no other, in the block that is written."""
+    """A node that equals no other, in the current block."""
     block = rebuild.builder.block
     made = Node(op, node.dtype, rebuild.shape(node), rebuild.operands(node), block)
     block.nodes.append(made)
@@ -147,7 +147,7 @@ def _op(rebuild: Rebuild, op: Op) -> Op:
 
 
 def write_loop(rebuild: Rebuild, node: Node, op: Loop) -> Node:
-    """A loop with this operation, which has the states and the body of its own, written anew."""
+    """Copy a loop with this operation, which has its own carried arguments and body."""
     body = rebuild.write_inside(op.body)
     made = loop_with(
         rebuild, op, body, tuple(rebuild.nodes[each] for each in op.states),
@@ -159,7 +159,7 @@ def write_loop(rebuild: Rebuild, node: Node, op: Loop) -> Node:
 def loop_with(
     rebuild: Rebuild, op: Loop, body: Block, states: tuple[Node, ...], nexts: tuple[Node, ...]
 ) -> Loop:
-    """The operation of a loop, carrying other values."""
+    """The operation of a loop with other carried values."""
     stacks = tuple(
         Stack(rebuild.nodes[each.element], each.axis, each.reverse, each.is_given)
         for each in op.stacks
@@ -172,7 +172,7 @@ def loop_with(
 
 
 def write_branch(rebuild: Rebuild, node: Node) -> Node:
-    """A branch as it is, its sides written anew."""
+    """Copy a branch with its sides."""
     op = node.op
     assert isinstance(op, Branch)
     operands = rebuild.operands(node)

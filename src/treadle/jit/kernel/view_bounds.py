@@ -1,4 +1,4 @@
-"""Which elements of its operand a view reads, along one axis."""
+"""The range of operand elements that a view reads along one axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.jit.kernel.ir import Axis, Concat, Node, Number
 def part_of_concat(
     node: Node, shape: Sequence[Number], axes: Sequence[Axis]
 ) -> tuple[Node, list[Axis]] | None:
-    """The operand of a Concat that a view reads, and where; None where it reads several."""
+    """The operand of a Concat that a view reads, and the position in it; None if several."""
     if not isinstance(node.op, Concat):
         return None
     along = node.op.axis
@@ -28,9 +28,9 @@ def part_of_concat(
 
 
 def axis_bounds(axis: Axis, shape: Sequence[Number]) -> tuple[int, int, int] | None:
-    """The least and the largest place that a view reads along an axis, and its offset.
+    """The least and the greatest index that a view reads along an axis, and its offset.
 
-    None where the run tells them, or where the view has no elements.
+    None if they are dynamic, or if the view has no elements.
     """
     least = most = axis.offset
     for number, step in axis.terms:
@@ -48,7 +48,7 @@ def axis_bounds(axis: Axis, shape: Sequence[Number]) -> tuple[int, int, int] | N
 
 
 def view_place(axis: Axis, index: Sequence[int]) -> int:
-    """Where a view reads along an axis, of a known offset, for an index of its own."""
+    """The index that a view with a known offset reads along an axis, for its own index."""
     assert isinstance(axis.offset, int)
     return axis.offset + sum(step * index[number] for number, step in axis.terms)
 

@@ -1,4 +1,4 @@
-"""What the clocks of a profiled kernel have counted, over all its calls, in nanoseconds."""
+"""The counts of a profiled kernel's clocks, over all its calls, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Clocks:
     """Sums over all calls of a kernel, which took `ns` nanoseconds.
 
     `words`, int64[clocks, 5], are those that the kernel adds to. The first clock is that of the
-    kernel as a whole, so that both say how long a tick is.
+    whole kernel, which gives the length of a tick.
     """
 
     code: KernelArtifact
@@ -28,12 +28,12 @@ class Clocks:
         self.words = np.zeros((len(self.code.clocks), len(CLOCK_WORDS)), np.int64)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all counts."""
         self.ns = 0
         self.words[:] = 0
 
     def measured(self) -> list[dict[str, object]]:
-        """What each clock says, times in nanoseconds; of a loop its iterations too."""
+        """The measurement of each clock, in nanoseconds; for a loop its iterations too."""
         whole = int(self.words[0, 0])
         scale = self.ns / whole if whole else 0.0
         told: list[dict[str, object]] = []
@@ -49,7 +49,7 @@ class Clocks:
 
 
 def clocked(machine: LoadedKernel, clocks: Clocks) -> LoadedKernel:
-    """The kernel, whose calls are timed."""
+    """The kernel, with its calls timed."""
 
     def call(place: int) -> int:
         started = time.perf_counter_ns()

@@ -1,6 +1,6 @@
-"""A branch with few plain functions of scalars on both sides becomes both sides and a choice.
+"""Turns a branch with few cheap scalar functions on both sides into selects.
 
-So a loop with an If for a Where is one block, which strategies can look into.
+A loop whose If acts as a Where then has a single block, as loop strategies require.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import is_expensive
 
 _MAX_NODES = 4
-"""Functions on both sides together, and results."""
+"""The number of functions on both sides together, and of results."""
 _SLOW = frozenset(("div", "mod", "fmod"))
 
 
 def with_selects(kernel: Kernel) -> Kernel:
-    """The kernel with selects for its small branches; itself where it has none."""
+    """The kernel with selects for its small branches; itself if it has none."""
     if not any(_is_small(node) for node in all_nodes(kernel.main)):
         return kernel
     writer = _Selects()
@@ -40,7 +40,7 @@ def _is_small(node: Node) -> bool:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node is one quick function, or a choice, of single elements that cannot fail."""
+    """Whether a node is one cheap function or select of scalars that cannot fail."""
     if not node.is_single:
         return False
     if isinstance(node.op, Elementwise):
@@ -55,7 +55,7 @@ class _Selects:
     chosen: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
 
     def branch(self, rebuild: Rebuild, node: Node) -> Node:
-        """The nodes of both sides, and the choices; as it is where it is large."""
+        """The nodes of both sides, and the selects; unchanged if it is large."""
         if not _is_small(node):
             return write_branch(rebuild, node)
         op, (condition,) = node.op, rebuild.operands(node)
@@ -71,7 +71,7 @@ class _Selects:
         return condition
 
     def result(self, rebuild: Rebuild, node: Node) -> Node:
-        """What a select chooses; another result as it is."""
+        """The value of a select; another result unchanged."""
         op, (source,) = node.op, node.operands
         assert isinstance(op, Result)
         if source in self.chosen:

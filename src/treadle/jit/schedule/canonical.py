@@ -1,10 +1,10 @@
-"""One form for what programs write in several: passes over a kernel before code is generated.
+"""Canonicalization: passes that bring a kernel to the form that strategies look for.
 
     data[i + n] in iteration i        a scan slice
-    a branch with little in it        both sides, and a choice
-    carried values                    without what is wrapped around them
+    a small branch                     both sides, and selects
+    carried values                    without reshapes and concats around them
 
-A kernel to which none applies is left as it is.
+A kernel to which none applies is returned unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PASSES = (with_selects, with_scan_slices, with_simple_carried_values)
 
 
 def canonical(kernel: Kernel) -> Kernel:
-    """The kernel in the form that strategies look for."""
+    """The kernel in canonical form."""
     for run in _PASSES:
         changed = run(kernel)
         kernel = kernel if changed is kernel else check_when_debugging(changed)

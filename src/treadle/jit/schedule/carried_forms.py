@@ -1,12 +1,12 @@
-"""In which form loops carry values: what exporters wrap around a value is taken off.
+"""Simplifies carried values: removes what exporters wrap around them.
 
     invariant   next = state                         the initial value itself, not carried
     parts       next = Concat(a, b, ...)             a, b, ... one by one, where the body reads
                                                      every element of the state out of one of them
     narrow      next = a with axes of extent 1       a
 
-So strategies that look at carried values see one form of each. A kernel without any such value is
-left as it is, another written anew until it has none.
+Strategies then see one form of each carried value. A kernel is rewritten until it has no such
+value.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _forms(kernel: Kernel) -> Forms:
 
 
 def _form(loop: Loop, state: Node, after: Node) -> Form | None:
-    """A simpler form of a carried value, as far as its next value tells."""
+    """A simpler form of a carried value, as far as its next value shows."""
     if after is state:
         return Form(())
     if not state.shape or state.shape != after.shape or _is_of_changing_shape(loop, state):
@@ -72,7 +72,7 @@ def _is_of_changing_shape(loop: Loop, state: Node) -> bool:
 
 
 def _adds_ones(view: Node) -> bool:
-    """Whether a view has the elements of its operand in their order, and more axes."""
+    """Whether a view has its operand's elements in order, with additional axes."""
     given, shape = view.operands[0].shape, view.shape
     long = [k for k, extent in enumerate(shape) if extent != 1]
     if len(given) >= len(shape) or [e for e in given if e != 1] != [shape[k] for k in long]:
@@ -82,13 +82,13 @@ def _adds_ones(view: Node) -> bool:
 
 
 def _axes_of_ones(given: Shape, long: Sequence[int]) -> list[Axis]:
-    """Where a tensor is read by the index of a view of it whose long axes are those."""
+    """The index of a tensor for an index of a view whose long axes are the tensor's."""
     rest = iter(long)
     return [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
 
 
 def _not_read_apart(kernel: Kernel, candidates: Forms) -> set[Node]:
-    """The states to be carried in parts of which some node reads more than one part."""
+    """The states to split of which some node reads more than one part."""
     found = set[Node]()
     for node in all_nodes(kernel.main):
         for read in (*node.operands, *yielded(node)):

@@ -1,4 +1,4 @@
-"""Writes the loops of a kernel anew, their carried values in other forms."""
+"""Rewrites the loops of a kernel with their carried values in other forms."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value is carried: as values of these shapes; as none where it is invariant.
+    """How a value is carried: as values of these shapes; as none if it is invariant.
 
-    Along `axis` they are its parts; None: the only one has the same elements in their order.
+    Along `axis` they are its parts; None: the only one has the same elements in order.
     """
 
     shapes: tuple[Shape, ...]
@@ -39,9 +39,9 @@ Forms = Mapping[Node, Form]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Written:
-    """A loop of the new kernel: the last values in other forms, and new numbers of its values.
+    """A rewritten loop: its last values in other forms, and the new numbers of its values.
 
-    `initials` are those of the old loop, as the new kernel has them.
+    `initials` are those of the old loop, in the new kernel.
     """
 
     op: Loop
@@ -52,9 +52,9 @@ class _Written:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CarriedRewrite:
-    """Rules that write loops with carried values in other forms.
+    """Rules that rewrite loops with carried values in other forms.
 
-    `around` are the loops that are being written, `written` those that are, by the old node.
+    `around` are the enclosing loops, `written` the finished ones, by the old node.
     """
 
     forms: Forms
@@ -69,7 +69,7 @@ class CarriedRewrite:
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
-        """The loop, each value carried in its form."""
+        """Rewrite a loop, with each value carried in its form."""
         op, builder = node.op, rebuild.builder
         assert isinstance(op, Loop)
         heads, given = op.has_trip + op.has_condition, rebuild.operands(node)
@@ -99,7 +99,7 @@ class CarriedRewrite:
         return loop
 
     def _numbers(self, op: Loop) -> list[int]:
-        """The new number of each carried value, of its first part, and of each stack."""
+        """The new number of each carried value's first part, and of each stack."""
         numbers, following = [], 0
         for state in op.states:
             numbers.append(following)
@@ -107,7 +107,7 @@ class CarriedRewrite:
         return [*numbers, *range(following, following + len(op.stacks))]
 
     def _apart(self, builder: KernelBuilder, op: Loop, values: Sequence[Node]) -> list[Node]:
-        """Values for each carried value of a loop, in the forms in which those are carried."""
+        """The values for each carried value of a loop, in their new forms."""
         found = []
         for state, value in zip(op.states, values, strict=True):
             form = self.forms.get(state)
@@ -115,7 +115,7 @@ class CarriedRewrite:
         return found
 
     def _state(self, rebuild: Rebuild, node: Node) -> Node:
-        """What stands for a carried argument: what it is made of, in its old form."""
+        """The replacement of a carried argument: its old form, assembled from its parts."""
         number, made = _number(node), self.around[-1]
         form = self.forms.get(node) or Form((rebuild.shape(node),))
         first = made.numbers[number]
@@ -173,7 +173,7 @@ def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
 def _whole(
     builder: KernelBuilder, parts: Sequence[Node], form: Form, state: Node, initial: Node
 ) -> Node:
-    """The value that is carried in these parts, in its old form."""
+    """The value in its old form, assembled from these parts."""
     if not parts:
         return initial
     if form.axis is None:
@@ -183,6 +183,6 @@ def _whole(
 
 
 def _wide(part: Node, state: Node) -> list[Number]:
-    """The shape of a state of which the part has all axes but some of extent 1."""
+    """The shape of a state whose part has all its axes but some of extent 1."""
     rest = iter([extent for extent in part.shape if extent != 1])
     return [1 if extent == 1 else next(rest) for extent in state.shape]

@@ -1,7 +1,7 @@
-"""Rows that a loop takes by its iteration number are scan slices: data[i + n] and data[n - i].
+"""Turns rows taken by the iteration number into scan slices: data[i + n] and data[n - i].
 
-The loop runs as often as it is told before it begins, and takes a row in each iteration. So a row
-beyond the last, for which the kernel fails, shows before the loop: a guard is there instead.
+The trip count is known before the loop, and every iteration takes a row. A row out of range, for
+which the kernel would fail, is therefore checked by a guard before the loop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Place:
 
 
 def with_scan_slices(kernel: Kernel) -> Kernel:
-    """The kernel with scan slices for such rows; itself where it has none."""
+    """The kernel with scan slices for such rows; itself if it has none."""
     loops = {node.op.body: node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)}
     found = {
         node: place
@@ -55,7 +55,7 @@ def with_scan_slices(kernel: Kernel) -> Kernel:
 
 
 def _place(node: Node, loop: Loop | None) -> _Place | None:
-    """Where a node takes the row of the iteration; None where it does not."""
+    """The index at which a node takes the row of the iteration; None if it does not."""
     if loop is None or loop.extent is None or not isinstance(node.op, Take):
         return None
     data, index = node.operands
@@ -69,7 +69,7 @@ def _place(node: Node, loop: Loop | None) -> _Place | None:
 
 
 def _is_within(place: _Place, extent: Number, given: int) -> bool:
-    """Whether the rows are there, as far as extents tell."""
+    """Whether the rows exist, as far as the extents are known."""
     if not isinstance(extent, int):
         return not place.is_reversed
     if place.is_reversed:
@@ -78,7 +78,7 @@ def _is_within(place: _Place, extent: Number, given: int) -> bool:
 
 
 def _of_iteration(index: Node, body: Block) -> _Place | None:
-    """A whole number that grows or falls with the iteration of a loop."""
+    """An integer that increases or decreases with the iteration of a loop."""
     if index.dtype not in _WHOLE:
         return None
     match index.op:
@@ -93,7 +93,7 @@ def _of_iteration(index: Node, body: Block) -> _Place | None:
 
 
 def _moved(function: str, left: Node, right: Node, body: Block) -> _Place | None:
-    """A sum or a difference of such a number and a constant."""
+    """The sum or difference of such a number and a constant."""
     if isinstance(left.op, Constant):
         place, number = _of_iteration(right, body), int(left.op.array.item())
         if place is None or place.is_reversed:
@@ -118,7 +118,7 @@ class _Slices:
     bodies: set[Block]
 
     def take(self, rebuild: Rebuild, node: Node) -> Node:
-        """A row as the slice of the iteration; another as it is."""
+        """Turn a row into the slice of the iteration; others are unchanged."""
         builder, op = rebuild.builder, node.op
         assert isinstance(op, Take)
         place, operands = self.places.get(node), rebuild.operands(node)
@@ -134,7 +134,7 @@ class _Slices:
         return builder.reshape(taken, rebuild.shape(node))
 
     def loop(self, rebuild: Rebuild, node: Node) -> Node:
-        """A loop that slices as often as it runs."""
+        """A loop that slices in every iteration."""
         op = node.op
         assert isinstance(op, Loop)
         if op.body not in self.bodies:
@@ -144,7 +144,7 @@ class _Slices:
         return write_loop(rebuild, node, replace(op, length=length))
 
     def _expect_rows(self, rebuild: Rebuild, loop: Loop) -> None:
-        """A guard before the loop that all rows are there which it takes."""
+        """A guard before the loop that checks all rows it takes."""
         count = rebuild.number(loop.extent)
         if isinstance(count, int):
             return
@@ -157,7 +157,7 @@ class _Slices:
 
 
 def _rows(rebuild: Rebuild, data: Node, axis: int, place: _Place, count: Number) -> Node:
-    """The rows that the loop goes through."""
+    """The rows that the loop slices."""
     first = place.offset
     if place.is_reversed:
         assert isinstance(count, int)

@@ -1,4 +1,4 @@
-"""Steps that rewrites write, where an operator's form depends on the opset."""
+"""Writes steps for rewrites in the form of the model's opset."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SPLIT_IS_COUNTED = 18
 
 
 class Writer(StepBuilder):
-    """A StepBuilder with the operators whose attributes became inputs, and with Scans."""
+    """A StepBuilder for operators whose attributes became inputs, and for Scans."""
 
     def __init__(self, at: PassContext) -> None:
         super().__init__(at)
         self._known: dict[tuple[object, ...], Value] = {}
 
     def number(self, value: object, dtype: DType) -> Value:
-        """A constant of this element type; equal ones are one."""
+        """A constant of this element type; equal constants are shared."""
         array = np.asarray(value).astype(dtype.numpy)
         key = (dtype, array.shape, array.tobytes())
         if key not in self._known:
@@ -93,7 +93,7 @@ class Writer(StepBuilder):
         return self.leaf("Cast", x, to=ops.element_to_proto(dtype))
 
     def full(self, shape: Value, number: object, dtype: DType) -> Value:
-        """A tensor of a shape that holds one number."""
+        """A tensor of a shape filled with one number."""
         return self.leaf("ConstantOfShape", shape, value=np.array([number], dtype.numpy))
 
     def scan(

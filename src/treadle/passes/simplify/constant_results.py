@@ -1,8 +1,8 @@
-"""Constants that are results of bodies are made by Constant steps.
+"""Inserts Constant steps for constants that are results of bodies.
 
-An initializer that is a body's output is well formed, but tools that look for the node behind an
-output find none, and drop it. Declines for types that Constant lacks in the opset, and for more
-than a megabyte: such tensors may go to a file beside the model, as attributes do not.
+An initializer as a body's output is well formed, but tools that search for the node of an output
+find none, and drop it. Declines for types that Constant lacks in the opset, and for more than a
+megabyte: initializers can be stored in an external file, attributes cannot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_BYTES = 2**20
 
 
 def with_constant_results(block: Block, at: PassContext) -> Block:
-    """The block, itself left alone, in whose bodies a step makes every result that is constant."""
+    """Define every constant result of a body by a step; the block's own results stay."""
 
     def changed(step: Step) -> Step:
         return map_bodies(step, lambda _, body: with_constant_results(_making(body, at), at))

@@ -1,4 +1,4 @@
-"""A model as stages that run one after the other, so that a long loop can run a window at a time.
+"""Splits a model into stages, so that a long loop can run in windows.
 
     main block      a = Neg (x)           stage 1     a = Neg (x)
                     h, ys = Loop (...)    stage 2     the loop alone, for a window of iterations
@@ -30,16 +30,16 @@ from treadle.passes.surgery.window import LoopWindow, loop_window
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stage:
-    """A part of the main block as a model; `window` says how to run it where it is a loop alone."""
+    """A part of the main block as a model; `window` tells how to run it if it is a single loop."""
 
     model: Model
     window: LoopWindow | None = None
 
 
 def stages(model: Model, loops: Collection[str]) -> list[Stage] | None:
-    """The stages of a model in order; the loops of the main block at the paths `loops` alone.
+    """The stages of a model in order; each loop of the main block in `loops` is one.
 
-    None where a value between stages has a type that no model can declare as an input.
+    None if a value between stages has a type that an input cannot have.
     """
     typed = infer(model)
     block = typed.main
@@ -93,7 +93,7 @@ def _stage(
 
 
 def _closed(main: Block, block: Block) -> Block:
-    """The block with what it reads of the main block as constants and parameters."""
+    """The block, with values of the main block as constants and parameters."""
     made = {value for step in block.steps for value in step.results}
     made |= {*block.params, *(constant.value for constant in block.constants)}
     read = dict.fromkeys(

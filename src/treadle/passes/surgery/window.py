@@ -1,12 +1,12 @@
-"""A loop that runs from one iteration to another: what it carried so far is an input.
+"""Turns a loop into a window that runs some of its iterations, with the carried values as inputs.
 
     h, ys = Loop (m, c, h0) <body (i, go, h, x[i])>
 
     h, count, go, ys = Loop (limit, go, h0) <body (i in numbers, go, h, x in slices)>
 
-The window takes the carried values as they are at its start, the iteration numbers, and the items
-of what is sliced. It gives the carried values at its end, and, where the loop has a condition, how
-many iterations it ran and whether the condition holds.
+The window takes the carried values at its start, the iteration numbers, and its items of sliced
+inputs. It returns the carried values at its end, and, if the loop has a condition, the number of
+iterations it ran and whether the condition holds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """An input that takes the window's items of a value of the main block."""
+    """An input that takes the window's items of a sliced value of the main block."""
 
     input: str
     source: str
@@ -59,7 +59,7 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A result that has the window's part of a stacked value."""
+    """A result that holds the window's part of a stacked value."""
 
     result: str
     role: Stacked
@@ -67,13 +67,13 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class LoopWindow:
-    """How to run a window of the loop at `path`; inputs and results by name, "" for none.
+    """The inputs and results, by name, of a window of the loop at `path`; "" for none.
 
     `trip` and `condition` are the values of the main block that the loop starts with. `limit` takes
     the number of iterations, `go` the condition, `numbers` the iteration numbers, of the rank
-    `number_rank` each, for the parameter `number`. `count` and `goes_on` are the results that say
-    how many iterations ran, and the condition after them. `added` are names that only
-    the window has.
+    `number_rank` each, for the parameter `number`. `count` and `goes_on` are the results with the
+    number of iterations run, and the condition after them. `added` are names that only the window
+    has.
     """
 
     path: str
@@ -93,7 +93,7 @@ class LoopWindow:
 
 
 def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
-    """How a window of a loop of the main block runs, and the block; what it reads is left open."""
+    """The window of a loop of the main block, and its block, which is still open."""
     made = _Maker(Writer(Names(model), model.opsets.get("", 0)))
     port = ports(loop)
     limit = go = ""
@@ -137,7 +137,7 @@ def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
 
 
 class _Maker:
-    """The inputs of a window while they are made."""
+    """Builds the inputs of a window."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -148,12 +148,12 @@ class _Maker:
         self.invented: set[str] = set()
 
     def param(self, hint: str, type_: Type | None) -> tuple[Value, str]:
-        """A new input, and its name."""
+        """Add an input; returns its name."""
         self.params.append(self.writer.value(hint, type_))
         return self.params[-1], self.params[-1].name
 
     def result(self, value: Value | None, hint: str) -> Value:
-        """The loop's result; a new value where the loop leaves it out."""
+        """The loop's result; a new value if the loop leaves it out."""
         if value is not None:
             return value
         made = self.writer.value(hint)
@@ -193,7 +193,7 @@ def _operands(made: _Maker, loop: Loop) -> tuple[list[Role], list[Value | None],
 
 
 def _of_any_length(source: Value | None, role: Sliced) -> Type | None:
-    """The type of a value that is sliced, with any number of items."""
+    """The type of a sliced value with any number of items."""
     type_ = None if source is None else source.type
     if not isinstance(type_, Tensor) or type_.shape is None:
         return type_
@@ -203,10 +203,10 @@ def _of_any_length(source: Value | None, role: Sliced) -> Type | None:
 
 
 def _counting(writer: Writer, loop: Loop) -> Block:
-    """The body that carries, besides, the number of iterations and the condition after each."""
+    """The body, which also carries the number of iterations and the condition after each."""
     body, inner = loop.body, writer.inner()
     condition = body.results[0]
-    assert condition is not None, "else nothing is counted"
+    assert condition is not None, "only such loops are counted"
     count, before = inner.value("window_count"), inner.value("window_condition")
     counted = inner.leaf("Add", count, inner.constant(np.array(1)))
     after = inner.scalar(condition)

@@ -191,7 +191,7 @@ def test_reasons() -> None:
     with pytest.raises(treadle.Unsupported, match="repeats the last output"):
         treadle.rewrite(written(FORMS[form][0].replace(old, new)), NAME)
     text = f'<ir_version: 8, opset_import: ["" : 17]>{FORMS["onnxscript RNN"][0]}'
-    with pytest.raises(treadle.Unsupported, match="its weights are made in the run"):
+    with pytest.raises(treadle.Unsupported, match="its weights are computed at run time"):
         treadle.rewrite(text, NAME)
 
 

@@ -1,8 +1,7 @@
-"""Products of whole numbers of 8 bits, computed in float32, which is exact up to 2**24.
+"""Matrix products of 8-bit integers, computed in float32, which is exact up to 2**24.
 
-A sum of more products is made of several, each of so many that it stays exact. Vectors have no
-quick product of whole numbers of 32 bits: of 16 rows and a matrix of 256 x 256 the product takes
-half the time in float32 on Zen 4.
+A longer sum is split into parts that stay exact. Vector units lack a fast product of 32-bit
+integers: for 16 rows and a matrix of 256 x 256 the product takes half the time in float32 on Zen 4.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.registry import lowers
 
 _EXACT = 2**24
-"""The largest sum of whole numbers that float32 has exactly, with all smaller ones."""
+"""The largest sum up to which float32 represents all integers."""
 _MIN_TERMS = 32
-"""Products of one exact sum below which int32 is quicker."""
+"""The number of products in one exact sum below which int32 is faster."""
 _NARROW = (DType.INT8, DType.UINT8)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Centred:
-    """A tensor of 8 bits without its zero point, in float32; no element is larger than `most`."""
+    """An 8-bit tensor minus its zero point, in float32; no element is larger than `most`."""
 
     node: Node
     most: int
 
 
 def centred(builder: KernelBuilder, node: Node, zero: Node | None, axis: int) -> Centred:
-    """A tensor without its zero point: one for all, or one for each place along the axis."""
+    """A tensor minus its zero point, which is a scalar or per position along the axis."""
     if node.dtype not in _NARROW:
         raise Declined(f"{node.dtype} where int8 or uint8 is needed")
     limits = np.iinfo(node.dtype.numpy.name)
@@ -55,14 +54,14 @@ def centred(builder: KernelBuilder, node: Node, zero: Node | None, axis: int) ->
 
 
 def _largest(node: Node, most: int) -> int:
-    """The largest element of a constant; `most` of another tensor."""
+    """The largest element of a constant; `most` for another tensor."""
     if not isinstance(node.op, Constant) or not node.op.array.size:
         return most
     return max(int(np.abs(node.op.array.astype(np.int64)).max()), 1)
 
 
 def exact_terms(left: Centred, right: Centred) -> int:
-    """How many products may be added in float32."""
+    """The number of products that may be added in float32."""
     return _EXACT // max(left.most * right.most, 1)
 
 
@@ -91,7 +90,7 @@ def whole_product(builder: KernelBuilder, left: Centred, right: Centred) -> Node
 
 
 def _part(builder: KernelBuilder, node: Node, axis: int, low: int, high: int) -> Node:
-    """The items from `low` to before `high` along an axis."""
+    """The items from `low` to `high`, exclusive, along an axis."""
     shape = tuple(high - low if k == axis else extent for k, extent in enumerate(node.shape))
     axes = [Axis(low if k == axis else 0, ((k, 1),)) for k in range(len(shape))]
     return builder.view(node, shape, axes)

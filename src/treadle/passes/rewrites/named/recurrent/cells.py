@@ -1,10 +1,10 @@
-"""One step of an RNN, GRU or LSTM in operators of the standard: what the body of a Scan computes.
+"""One step of an RNN, GRU or LSTM in elementary operators, for the body of a Scan.
 
     RNN    h' = f(x W' + h R' + b)
     GRU    z, r = f(x W' + h R' + b);  n = g(x W' + (r h) R' + b);  h' = (1 - z) n + z h
     LSTM   i, o, f, n = x W' + h R' + b;  c' = f(f) c + f(i) g(n);  h' = f(o) h(c')
 
-Equations as in the operators' schemas; `clip` bounds what goes into the gates. The order of the
+Equations as in the operators' schemas; `clip` bounds the inputs of the gates. The order of the
 operations is that of the reference, so that results are the same to the bit.
 """
 
@@ -20,9 +20,9 @@ from treadle.passes.rewrites.writer import Writer
 
 
 class Weights(NamedTuple):
-    """What a direction reads: W and R turned to [in, gates], a bias, and peepholes by gate.
+    """The weights of a direction: W and R transposed to [in, gates], a bias, peepholes by gate.
 
-    Of a GRU, `from_h` and `bias_h` are apart: what leads to z and r, and to the new state.
+    For a GRU, `from_h` and `bias_h` are pairs: for the gates z and r, and for the new state.
     """
 
     from_x: Value
@@ -48,14 +48,14 @@ class Cell:
         return _CELLS[self.settings.op](self, x, states)
 
     def activate(self, which: int, x: Value, *, clipped: bool = True) -> Value:
-        """An activation of what goes into a gate."""
+        """The activation of a gate's input."""
         clip = self.settings.clip
         if clipped and clip is not None:
             x = self.to.clip(x, -clip, clip, self.dtype)
         return activated(self.to, self.activations[which], x, self.dtype)
 
     def sum(self, x: Value, other: Value | None) -> Value:
-        """The sum; the value itself where nothing is added."""
+        """The sum; the value itself if nothing is added."""
         return x if other is None else self.to.leaf("Add", x, other)
 
     def one_minus(self, x: Value) -> Value:
@@ -67,7 +67,7 @@ class Cell:
         return self.to.leaf("MatMul", x, matrix)
 
     def times(self, x: Value, y: Value) -> Value:
-        """The product of each element."""
+        """The elementwise product."""
         return self.to.leaf("Mul", x, y)
 
 

@@ -1,4 +1,4 @@
-"""Values that are the same in every run, computed where that only moves or adds numbers."""
+"""Folds values that are the same in every run, if that only moves or adds numbers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOVING = frozenset(
 
 
 class Constants:
-    """The content of values of an open block, as far as no input of the model decides it."""
+    """The content of values of an open block that do not depend on inputs of the model."""
 
     def __init__(self, made: Mapping[Value, Step], at: PassContext) -> None:
         self._made, self._at = made, at
         self._known: dict[Value, np.ndarray | None] = {}
 
     def array(self, value: Value | None) -> np.ndarray | None:
-        """What the value is in every run; None where that is not certain."""
+        """The value in every run; None if it is not constant."""
         if value is None:
             return None
         if value not in self._known:

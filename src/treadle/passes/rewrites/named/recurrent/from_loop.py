@@ -1,14 +1,14 @@
-"""A Scan or Loop that computes an RNN, GRU or LSTM becomes that operator.
+"""Replaces a Scan or Loop that computes an RNN, GRU or LSTM by that operator.
 
     Scan(h, c, x of X): ... Sigmoid, Tanh ...     ->     Y, Y_h, Y_c = LSTM(X, W, R, B, , h, c)
 
 The step is brought to its normal form (`normal_form.py`), an operator is guessed from it
-(`matching.py`), and taken only if its own expansion has the same normal form and both give the same
-on made-up data (`trial.py`). The model is simplified first, and operators in bodies that go over
-one item, as PyTorch writes an LSTMCell, are taken apart.
+(`matching.py`), and accepted only if its own expansion has the same normal form and both give the
+same results on random data (`trial.py`). The model is simplified first, and operators in bodies
+that process one item, as in PyTorch's export of an LSTMCell, are expanded.
 
-Declines weights that are made in the run, states and stacks the operator does not give, lengths
-whose padding is not that of the operators, and everything whose normal form is another.
+Declines weights computed at run time, states and stacks the operator does not have, lengths with
+other padding than the operators', and any other normal form.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from treadle.passes.simplify.names import with_output_names, with_own_names
 
 NAME = "scan-to-recurrent"
 _FEWEST_STATES, _MOST_STATES = 1, 2
-_OTHER = "its step is none of an RNN, GRU or LSTM"
+_OTHER = "its step is not one of an RNN, GRU or LSTM"
 
 
 @verified
 def scan_to_recurrent(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model with RNN, GRU and LSTM for the loops that compute them.
+    """Replace loops by the RNN, GRU or LSTM that they compute.
 
-    Loops that the globs name must be such; where all are meant, others stay.
+    Loops selected by globs must match; with the default selection, others stay.
     """
     told = Obstacles(NAME)
     plain = without_functions(model, told, lambda step: isinstance(step, Loop))
@@ -104,7 +104,7 @@ class _Search:
         return cls(around, paths, told, options, [])
 
     def changed(self, block: Block) -> Block:
-        """The open block with operators for its loops."""
+        """The open block with operators instead of its loops."""
         by: dict[Value, Value | None] = {}
 
         def change(inner: Block) -> Block:
@@ -123,7 +123,7 @@ class _Search:
         return replaced(map_open(block, change), by)
 
     def _operator(self, loop: Loop) -> tuple[Writer, dict[Value, Value]] | None:
-        """The steps in a loop's place and their values for its results; None where it stays."""
+        """The steps that replace a loop, and their values for its results; None if it stays."""
         path = marked_path(loop)
         if path not in self.paths:
             return None
@@ -137,11 +137,11 @@ class _Search:
                 reason = made if reason == _OTHER else reason
         except Unreadable as why:
             reason = str(why)
-        self.told.add(path, reason, "name by paths= the loops that are meant")
+        self.told.add(path, reason, "select the loops by paths=")
         return None
 
     def _taken(self, found: Recurrence) -> tuple[Writer, dict[Value, Value], str] | str:
-        """The operator of a recurrence, and what was done; or why it has none."""
+        """The operator of a recurrence, and a description; or why it has none."""
         reason = _OTHER
         wanted = [k for k, (port, _) in enumerate(found.stacks) if port.result in self.around.read]
         trial = trial_of(found, self.around)
@@ -160,14 +160,16 @@ def _article(op: str) -> str:
 
 
 def _recurrences(loop: Loop, around: Surroundings) -> Iterator[Recurrence]:
-    """The readings of a loop: products outside it taken in or not, h and c in any order."""
+    """The readings of a loop: with outside products included or not, h and c in any order."""
     states = float_states(loop, around.at)
     if not _FEWEST_STATES <= len(states) <= _MOST_STATES:
         raise Unreadable(f"it carries {len(states)} float tensors, and the operators one or two")
     others = [port for port in ports(loop).carried if port not in states]
     for port in others:
         if port.result in around.read:
-            raise Unreadable(f'"{port.param.name}" is read behind it, which no operator gives')
+            raise Unreadable(
+                f'"{port.param.name}" is read after the loop, but is not a result of the operators'
+            )
     for absorbing in (True, False):
         for order in permutations(states):
             yield recurrence_of(loop, order, around, absorbing=absorbing)

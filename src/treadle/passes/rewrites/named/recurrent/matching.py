@@ -1,7 +1,7 @@
-"""Which RNN, GRU or LSTM a normal form could be: operators with the weights that are read off it.
+"""Guesses the RNN, GRU or LSTM of a normal form, with weights taken from it.
 
-A guess looks at the form only as far as it has to; `trial.py` compares the normal form with that of
-the operator's own expansion, so a wrong guess is found out.
+A guess examines only parts of the form; `trial.py` compares the normal form with that of the
+operator's own expansion, so a wrong guess is rejected.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """What goes into a gate's activation: sums of sources, and what sees the cell state."""
+    """The input of a gate's activation: sums of sources, and peepholes on the cell state."""
 
     function: Applied
     inner: Row
@@ -51,7 +51,7 @@ class _Gate:
 
 
 def guesses(rows: Sequence[Row], features: int) -> Iterator[Guess]:
-    """What the next states could be."""
+    """The candidate operators for the next states."""
     cells = [_unmasked(row) for row in rows]
     if any(cell is None for cell in cells):
         return
@@ -64,7 +64,7 @@ def guesses(rows: Sequence[Row], features: int) -> Iterator[Guess]:
 
 
 def _unmasked(row: Row) -> Row | None:
-    """The row of sequences that go on."""
+    """The row for sequences that have not ended."""
     product = _only(row)
     if product is not None and len(product) == 1 and isinstance(product[0], Chosen):
         return product[0].then
@@ -93,7 +93,7 @@ def _gate(atom: Atom) -> _Gate | None:
 
 
 def _part(row: Row, source: str, size: int) -> np.ndarray:
-    """The matrix [columns, size] by which a source goes into a row."""
+    """The matrix [columns, size] that multiplies a source in a row."""
     matrix = row.linear.get(source)
     return np.zeros((row.width, size)) if matrix is None else matrix.T
 
@@ -135,7 +135,7 @@ def _guess(
     from_h: Mapping[int, np.ndarray] | None = None,
     peepholes: np.ndarray | None = None,
 ) -> Guess:
-    """The operator over the rows that go into its gates, in its order."""
+    """The operator over the gates' rows, in its own order."""
     hidden, other = rows[0].width, from_h or {}
     w = [_part(row, "x", features) for row in rows]
     r = [other.get(k, _part(row, "h", hidden)) for k, row in enumerate(rows)]
@@ -160,7 +160,7 @@ def _grus(row: Row, features: int) -> Iterator[Guess]:
 
 
 def _beside(product: Product, source: str) -> Atom | None:
-    """The other factor of a product with a source that no matrix changed."""
+    """The other factor of a product with an untransformed source."""
     for one, other in permutations(product, 2):
         if isinstance(one, Linear) and one.source == source:
             size = one.matrix.shape[0]
@@ -172,7 +172,7 @@ def _beside(product: Product, source: str) -> Atom | None:
 def _grus_with(
     new: _Gate, z: _Gate, product: Product, amount: np.ndarray, features: int
 ) -> Iterator[Guess]:
-    """The GRUs in which this product of the new state's gate has r: r (h R) or (r h) R."""
+    """The GRUs in which this product of the new state's gate contains r: r (h R) or (r h) R."""
     hidden = new.inner.width
     reset, matrix, after = None, None, 0
     if len(product) == 1 and isinstance(product[0], Mixed):
@@ -233,12 +233,12 @@ def _lstm(gates: Sequence[_Gate], c: Row, features: int, *, coupled: bool) -> It
 
 
 def _diagonal(row: Row, hidden: int) -> np.ndarray:
-    """The factors by which a gate sees the cell state."""
+    """The peephole factors of a gate on the cell state."""
     return np.diagonal(_part(row, "c", hidden)).copy()
 
 
 def _seen(row: Row, c: Row) -> np.ndarray:
-    """The factors by which a gate sees the new cell state."""
+    """The peephole factors of a gate on the new cell state."""
     first = next(iter(c.products))[0]
     names = tuple(atom.key for atom in first)
     found = row.terms.get(names)

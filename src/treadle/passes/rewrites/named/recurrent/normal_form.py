@@ -1,4 +1,4 @@
-"""The normal form of one step of a recurrence: what each column of a row is, up to how it is said.
+"""The normal form of one step of a recurrence: a sum for each column of a row.
 
     Row  = sum of source @ matrix, bias, and coefficient * product of atoms
     Atom = source @ matrix | function(Row) | (coefficient * product of atoms) @ matrix
@@ -22,12 +22,12 @@ _MOST_TERMS = 64
 
 
 class Unreadable(Exception):
-    """A step has no normal form; why, in words."""
+    """A step has no normal form; holds the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """The columns of source @ matrix; the matrix has a row for each entry of the source."""
+    """The columns of source @ matrix; the matrix has one row per entry of the source."""
 
     source: str
     matrix: np.ndarray
@@ -46,7 +46,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """A row that is no sum of sources, times a matrix."""
+    """A row that is not a sum of sources, times a matrix."""
 
     inner: Row
     matrix: np.ndarray
@@ -55,7 +55,7 @@ class Mixed:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """One row for sequences that go on at this time, another for those that have ended."""
+    """One row for sequences that continue at this time, another for those that have ended."""
 
     then: Row
     other: Row
@@ -89,7 +89,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """Makes rows whose keys are of one element type."""
+    """Makes rows with keys rounded to one element type."""
 
     dtype: np.dtype[np.generic]
 
@@ -99,7 +99,7 @@ class Algebra:
         linear: Mapping[str, np.ndarray],
         terms: Iterable[tuple[Product, np.ndarray]],
     ) -> Row:
-        """The sum of these parts; what is zero in every column is left out."""
+        """The row of the sum of these parts; terms that are zero in every column are dropped."""
         by_source = {name: matrix for name, matrix in linear.items() if np.any(matrix)}
         summed: dict[tuple[str, ...], tuple[Product, np.ndarray]] = {}
         for product, amount in terms:
@@ -158,7 +158,7 @@ class Algebra:
         return self.row(row.width, linear, [(p, a * by) for p, a in row.terms.values()])
 
     def _expanded(self, width: int, terms: Iterable[tuple[Product, np.ndarray]]) -> Row:
-        """The row of these products, of which those of one source alone are linear."""
+        """The row of these products; products of a single source become linear."""
         linear: dict[str, np.ndarray] = {}
         rest: list[tuple[Product, np.ndarray]] = []
         for product, amount in terms:
@@ -184,7 +184,7 @@ class Algebra:
         return self._alone(atom, row.width)
 
     def choose(self, then: Row, other: Row) -> Row:
-        """`then` where a sequence goes on, else `other`."""
+        """`then` where a sequence continues, else `other`."""
         then, other = self._alike(then, other)
         atom = Chosen(then, other, self._key("choose", then.key, other.key))
         return self._alone(atom, then.width)
@@ -238,7 +238,7 @@ class Algebra:
                 return Chosen(then, other, self._key("choose", then.key, other.key))
 
     def concat(self, rows: Sequence[Row]) -> Row:
-        """Rows one beside the other: each with zeros where the others are."""
+        """Rows side by side: each padded with zeros."""
         total = sum(row.width for row in rows)
         made, start = self.constant(np.zeros(total)), 0
         for row in rows:
@@ -249,14 +249,14 @@ class Algebra:
         return made
 
     def _alike(self, left: Row, right: Row) -> tuple[Row, Row]:
-        """Both rows with one width: a row of one column stands for as many as the other has."""
+        """Both rows at one width: a row of one column is broadcast."""
         if left.width == right.width:
             return left, right
         if left.width == 1:
             return self.take(left, np.zeros(right.width, np.int64)), right
         if right.width == 1:
             return left, self.take(right, np.zeros(left.width, np.int64))
-        raise Unreadable("rows of unlike width meet")
+        raise Unreadable("rows of different widths are combined")
 
 
 def _selects(matrix: np.ndarray) -> bool:

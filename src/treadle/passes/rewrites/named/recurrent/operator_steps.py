@@ -1,7 +1,7 @@
-"""The steps that take a recurrence's place: an RNN, GRU or LSTM between Transposes and Reshapes.
+"""Writes the replacement of a recurrence: an operator between Transposes and Reshapes.
 
-Layout is 0, which is the one every runtime has: X [time, batch, features]. What the loop had with
-the batch first, or without one, is transposed, and gets axes of extent 1.
+Layout 0 is used, which every runtime supports: X [time, batch, features]. Values of the loop with
+the batch first are transposed, those without a batch get axes of extent 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FURTHEST = np.iinfo(np.int64).min
 def write_operator(
     found: Recurrence, guess: Guess, stacked: Sequence[int], to: Writer, around: Surroundings
 ) -> Mapping[Value, Value]:
-    """The values that stand for the loop's results; of the stacks those at these positions."""
+    """The values that replace the loop's results; for stacks those at these positions."""
     x = _inputs(found, to, around)
     operands: list[Value | None] = [x, *_weights(found, guess, to)]
     operands.append(None if found.lengths is None else _lengths(found.lengths, x, to, around))
@@ -64,7 +64,7 @@ def _shape(value: Value | None, around: Surroundings) -> tuple[Dim, ...]:
 
 
 def _inputs(found: Recurrence, to: Writer, around: Surroundings) -> Value:
-    """What is read item by item, as X [time, batch, features]."""
+    """The items that are read, as X [time, batch, features]."""
     parts = []
     for item in found.items:
         rank = len(_shape(item.root, around))
@@ -78,7 +78,7 @@ def _inputs(found: Recurrence, to: Writer, around: Surroundings) -> Value:
 
 
 def _leading(value: Value, shape: Sequence[Dim], first: int, to: Writer) -> Value:
-    """The tensor with one axis between the first ones and the last: axes of extent 1 come or go."""
+    """Insert or remove axes of extent 1 between the first axes and the last."""
     between = list(range(first, len(shape) - 1))
     spare = [axis for axis in between if shape[axis] == 1]
     while len(between) > 1:
@@ -88,7 +88,7 @@ def _leading(value: Value, shape: Sequence[Dim], first: int, to: Writer) -> Valu
 
 
 def _as_before(value: Value, shape: Sequence[Dim], first: int, to: Writer) -> Value:
-    """The tensor [..., batch, columns] with the axes of this shape behind the first ones."""
+    """The tensor [..., batch, columns] with the axes of this shape after the first ones."""
     lead = len(shape) - 1
     if lead == 0:
         return to.squeeze(value, first)
@@ -100,7 +100,7 @@ def _as_before(value: Value, shape: Sequence[Dim], first: int, to: Writer) -> Va
 
 
 def _stacked(value: Value, role: Stacked, rank: int, found: Recurrence, to: Writer) -> Value:
-    """What [time, ...] is as the loop stacked it."""
+    """The stack of the loop, from [time, ...]."""
     if role.reverse != found.backwards:
         if to.at.opset < _FLIPS_SINCE:
             raise Unreadable("its stack is in the other order, and the opset's Slice has no steps")

@@ -1,7 +1,7 @@
 """Reads the step of a loop into its normal form, operator by operator.
 
-A tensor of the body is a row for each sequence: its last axis holds the columns, the axes before it
-the sequences. Only operators that treat every sequence alike are read.
+A tensor of the body has one row per sequence: its last axis holds the columns, the axes before it
+the sequences. Only operators that treat all sequences alike are supported.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.operators import operand
 
 Choice = Callable[[Value], bool | None]
-"""Whether a condition says that a sequence goes on (True), or has ended; None: neither."""
+"""Whether a condition means that a sequence continues (True), or has ended; None: neither."""
 _MATRIX = 2
 
 
 @dataclass(slots=True)
 class Reader:
-    """Rows of values; what has none is there with the reason."""
+    """The rows of values; for a value without a row, the reason."""
 
     at: PassContext
     algebra: Algebra
@@ -35,7 +35,7 @@ class Reader:
     rows: dict[Value, Row | str] = field(default_factory=dict)
 
     def read(self, step: Step) -> None:
-        """Take a step's results into the normal form."""
+        """Read a step's results into the normal form."""
         try:
             made = self._made(step)
         except Unreadable as why:
@@ -55,7 +55,7 @@ class Reader:
         return made if isinstance(made, tuple) else (made,)
 
     def row(self, value: Value | None) -> Row:
-        """The row of a value; Unreadable where it has none."""
+        """The row of a value; raises Unreadable if it has none."""
         found = None if value is None else self.rows.get(value)
         if isinstance(found, Row):
             return found
@@ -68,7 +68,7 @@ class Reader:
         raise Unreadable(why)
 
     def is_row(self, value: Value | None) -> bool:
-        """Whether the value is read of the loop's own, and not a constant."""
+        """Whether the value depends on the loop, and is not constant."""
         row = None if value is None else self.rows.get(value)
         return isinstance(row, Row) and bool(row.linear or row.products)
 
@@ -76,33 +76,35 @@ class Reader:
         """A constant matrix."""
         array = self.constants.array(value)
         if array is None:
-            raise Unreadable(f"{_name(value)} is no constant: its weights are made in the run")
+            raise Unreadable(
+                f"{_name(value)} is not constant: its weights are computed at run time"
+            )
         if array.ndim != _MATRIX:
             raise Unreadable(f"a product with a constant of rank {array.ndim}")
         return array
 
     def numbers(self, value: Value | None) -> list[int]:
-        """The whole numbers of a constant."""
+        """The integers of a constant."""
         array = self.constants.array(value)
         if array is None:
-            raise Unreadable(f"{_name(value)} is no constant")
+            raise Unreadable(f"{_name(value)} is not constant")
         return [int(number) for number in array.reshape(-1)]
 
     def sequences(self, value: Value | None) -> tuple[Dim, ...]:
-        """The extents before the last axis, those of 1 left out."""
+        """The extents before the last axis, without those of 1."""
         shape = self.at.shape(value)
         if shape is None or any(dim is None or isinstance(dim, Range) for dim in shape[:-1]):
             raise Unreadable(f"the shape of {_name(value)} is not certain")
         return tuple(dim for dim in shape[:-1] if dim != 1)
 
     def expect_alike(self, *values: Value | None) -> None:
-        """Unreadable where rows of unlike sequences meet."""
+        """Raise Unreadable if rows of different sequences are combined."""
         found = {self.sequences(value) for value in values if self.is_row(value)}
         if len(found) > 1:
-            raise Unreadable("tensors with unlike numbers of sequences meet, or maybe so")
+            raise Unreadable("tensors with (possibly) different numbers of sequences are combined")
 
     def attributes(self, step: Leaf) -> Mapping[str, object]:
-        """The attributes as plain values, defaults filled in."""
+        """The attributes as plain values, with defaults."""
         return defaults_of("", step.op, step.version) | attributes_of(step.attributes)
 
 
@@ -154,7 +156,7 @@ def _clip(at: Reader, step: Leaf) -> Row:
 
 
 def _same(at: Reader, step: Leaf) -> Row:
-    """The same rows in another shape: only extents of 1 come and go before the last axis."""
+    """The same rows in another shape: only axes of extent 1 before the last one change."""
     (source, result), row = (step.operands[0], step.results[0]), at.row(step.operands[0])
     shape = at.at.shape(result)
     same = shape is not None and shape[-1:] == (row.width,)
@@ -214,7 +216,7 @@ def _einsum(at: Reader, step: Leaf) -> Row:
 
 
 def _on_last_axis(at: Reader, step: Leaf, axis: int) -> int:
-    """The width of the row; Unreadable where the axis is not the last."""
+    """The width of the row; raises Unreadable if the axis is not the last."""
     shape = at.at.shape(step.operands[0])
     if shape is None or axis % len(shape) != len(shape) - 1:
         raise Unreadable(f"its step has a {step.op} along another axis than the last")

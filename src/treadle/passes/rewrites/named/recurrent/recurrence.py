@@ -1,9 +1,8 @@
-"""A loop as a walk over time: what it reads item by item, carries and stacks, in normal form.
+"""Reads a loop over time: its sliced, carried and stacked values in normal form.
 
     Scan(h, c, x of X)      Loop(i, h, c): x = Gather(X, i)      both: rows of h', c' and of stacks
 
-A product outside the loop is taken into it: `X @ W` that is sliced counts as X, and W as a weight
-of the step.
+A product outside the loop is included: a sliced `X @ W` counts as X, and W as a weight of the step.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ _SAME_TRUTH = frozenset({"Unsqueeze", "Squeeze", "Reshape", "Identity", "Expand"
 
 
 class Item(NamedTuple):
-    """What the body reads of an outer tensor at a time: `value` of it along an axis.
+    """One item of an outer tensor, read by the body: `value` along an axis.
 
-    `root` is the tensor that `maps` outside the loop lead from; it is sliced in their place.
+    `root` is the tensor from which `maps` outside the loop compute it; it is sliced instead.
     """
 
     tensor: Value
@@ -42,9 +41,9 @@ class Item(NamedTuple):
 class Recurrence:
     """The normal form of a loop. `states`: its float carried values, in the order h, c.
 
-    `next` are their rows, `stacks` the rows of stacked elements, or why there is none. `inputs` are
-    columns of x, one beside the other; `lengths` says where sequences end. `extents`: the number of
-    items where that is the same in every run.
+    `next` are their rows, `stacks` the rows of stacked elements, or why they have none. `inputs`
+    are columns of x, side by side; `lengths` is the end of each sequence. `extents`: the number of
+    items, if it is constant.
     """
 
     loop: Loop
@@ -66,7 +65,7 @@ class Recurrence:
 
 @dataclass(slots=True)
 class Surroundings:
-    """What is around loops: what is certain of values, and who makes and who reads them."""
+    """The surroundings of loops: facts, and the steps that define and read values."""
 
     at: PassContext
     made: Mapping[Value, Step]
@@ -82,7 +81,7 @@ def float_states(loop: Loop, at: PassContext) -> list[CarriedPort]:
 def recurrence_of(
     loop: Loop, states: Sequence[CarriedPort], around: Surroundings, *, absorbing: bool
 ) -> Recurrence:
-    """The loop with its float states in this order; Unreadable, with the reason, if it is none."""
+    """The loop with its float states in this order; raises Unreadable, with the reason."""
     at = around.at
     _expect_a_walk(loop, at)
     made = {value: step for step in loop.body.steps for value in step.results if value is not None}
@@ -128,7 +127,7 @@ def _expect_a_walk(loop: Loop, at: PassContext) -> None:
     if view.next_condition is not None and at.truth(view.next_condition) is not True:
         raise Unreadable("its condition may end it before the last item")
     if loop.trip is None and not view.sliced:
-        raise Unreadable("nothing says how often it runs")
+        raise Unreadable("its trip count is unknown")
     if loop.trip is not None and view.sliced:
         raise Unreadable("its trip count may be less than the number of items")
 
@@ -136,7 +135,7 @@ def _expect_a_walk(loop: Loop, at: PassContext) -> None:
 def _items(
     loop: Loop, made: Mapping[Value, Step], around: Surroundings, *, absorbing: bool
 ) -> Sequence[tuple[Item, bool]]:
-    """What is read item by item, and whether that goes from the last item to the first."""
+    """The sliced values, and whether the order is reversed."""
     at, found = around.at, []
     for port in ports(loop).sliced:
         if at.dtype(port.param) in FLOATS and port.operand is not None:
@@ -159,7 +158,7 @@ def _items(
 
 
 def _covers(loop: Loop, tensor: Value, axis: int, where: AffineIndex, at: PassContext) -> bool:
-    """Whether every item is read once, backwards; Unreadable where some may be left out."""
+    """Whether every item is read once, in reverse; raises Unreadable if some may be left out."""
     shape = at.shape(tensor)
     extent = shape[axis] if shape is not None else None
     counted: Dim = at.whole(loop.trip)
@@ -193,7 +192,7 @@ def _item(tensor: Value, value: Value, axis: int, around: Surroundings, absorbin
 
 
 def _name_sources(reader: Reader, items: Sequence[Item], states: Sequence[CarriedPort]) -> int:
-    """Give the reader rows of x, h and c; the number of columns of x."""
+    """Name the rows of x, h and c for the reader; returns the number of columns of x."""
     widths = [_width(reader, item.root if item.maps else item.value) for item in items]
     offset, total = 0, sum(widths)
     for item, width in zip(items, widths, strict=True):
@@ -223,7 +222,7 @@ def _width(reader: Reader, value: Value) -> int:
 
 
 class _Mask:
-    """Finds out whether a condition of the body is `time < lengths`."""
+    """Recognises a condition of the body that is `time < lengths`."""
 
     def __init__(self, loop: Loop, made: Mapping[Value, Step], at: PassContext) -> None:
         self._loop, self._made, self._at = loop, made, at
@@ -231,7 +230,10 @@ class _Mask:
         self.lengths: Value | None = None
 
     def goes_on(self, value: Value) -> bool | None:
-        """True: a sequence goes on where it holds; False: it has ended; None: something else."""
+        """True: the condition means that a sequence continues; False: it has ended.
+
+        None: neither.
+        """
         maker = self._made.get(value)
         if not isinstance(maker, Leaf) or maker.domain:
             return None
@@ -259,4 +261,4 @@ _COMPARED = {
     "GreaterOrEqual": (False, False),
     "LessOrEqual": (True, False),
 }
-"""By operator: whether the lengths come first, and whether it holds where a sequence goes on."""
+"""By operator: whether the lengths come first, and whether it means that a sequence continues."""

@@ -1,4 +1,4 @@
-"""What the attributes of an RNN, GRU or LSTM say, in the words of the standard.
+"""The attributes of an RNN, GRU or LSTM in normalized form.
 
     Activation = (name, alpha, beta)        Settings = (op, directions, activations, clip, ...)
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from treadle.errors import did_you_mean
 
 GATES: Mapping[str, int] = {"RNN": 1, "GRU": 3, "LSTM": 4}
-"""Rows of W and R in multiples of the hidden size: RNN i, GRU z r h, LSTM i o f c."""
+"""The rows of W and R in multiples of the hidden size: RNN i, GRU z r h, LSTM i o f c."""
 STATES: Mapping[str, int] = {"RNN": 1, "GRU": 1, "LSTM": 2}
 """Carried states: h, and c of an LSTM."""
 DEFAULTS: Mapping[str, Sequence[str]] = {
@@ -46,7 +46,7 @@ SPELLED: Mapping[str, str] = {
         "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
     )
 }  # fmt: skip
-"""How the schemas write the names; some runtimes take no other spelling."""
+"""The schemas' spelling of the names; some runtimes accept no other."""
 
 
 class Activation(NamedTuple):
@@ -61,7 +61,7 @@ class Activation(NamedTuple):
 class Settings:
     """The attributes of one RNN, GRU or LSTM; `activations` are those of each direction.
 
-    `backwards`: one entry for each direction, whether it runs from the last item to the first.
+    `backwards`: for each direction, whether it runs from the last item to the first.
     """
 
     op: str
@@ -78,11 +78,11 @@ _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 
 
 def settings_of(op: str, attributes: Mapping[str, Any]) -> Settings | str:
-    """The settings that attributes give; or, in words, what of them the standard lacks."""
+    """The settings of the attributes; or a text if they are invalid in the standard."""
     direction = attributes.get("direction", "forward")
     backwards = _BACKWARDS.get(direction)
     if backwards is None:
-        return f"its direction {direction!r} is none of the standard"
+        return f"its direction {direction!r} is not one of the standard's"
     names = [name.lower() for name in attributes.get("activations") or ()]
     names = names or [*DEFAULTS[op]] * len(backwards)
     if len(names) != len(DEFAULTS[op]) * len(backwards):

@@ -1,14 +1,14 @@
-"""An RNN, GRU or LSTM becomes a Scan over time for each of its directions.
+"""Replaces an RNN, GRU or LSTM by a Scan over time for each of its directions.
 
     Y, Y_h = GRU(X, W, R)     ->     h, y = Scan(h = 0, x of X): ... MatMul(x, W'), Sigmoid ...
 
-Every attribute and operand of the operators has a form: layout, clip, peepholes, activations with
+Every attribute and operand of the operators is supported: layout, clip, peepholes, activations with
 alpha and beta, lengths of sequences, directions, linear_before_reset, input_forget, initial states.
-Where sequences have lengths, each keeps its state once it has ended, and gives zeros; backwards
-each begins at its own end. The operands' element type is kept, but for bfloat16, which is computed
-in float32 and rounded at the end.
+With sequence lengths, each sequence keeps its state once it has ended, and outputs zeros; in
+reverse each begins at its own end. The element type is kept, except bfloat16, which is computed in
+float32 and rounded at the end.
 
-Declines an activation the standard does not name, and hidden sizes that are not known.
+Declines activations outside the standard, and unknown hidden sizes.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _LENGTHS, _INITIALS, _PEEPHOLES = 4, 5, 7
 
 
 def recurrent_to_scan(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model with Scans for its RNNs, GRUs and LSTMs."""
+    """Replace RNNs, GRUs and LSTMs by Scans."""
     return rewrite_open(model, NAME, options.paths, _is_recurrent, _changed)
 
 
 def expand_cells(model: Model) -> Model:
-    """The model without the operators in bodies that go over one item: their step stands there."""
+    """Expand the operators in bodies that process one item to their steps."""
     if not any(_is_recurrent(visit.step) for visit in walk_block(model.main)):
         return model
     cells = [v.path for v in walk_block(infer(model).main) if _is_cell(v.step, v.path)]
@@ -99,7 +99,7 @@ def _changed(block: Block, walk: Walk, *, of_one: bool = False) -> Block:
 
 
 def _scans(step: Leaf, walk: Walk, writer: Writer, *, of_one: bool) -> Sequence[Value] | None:
-    """The values that take the place of the step's results; None where it stays."""
+    """The values that replace the step's results; None if it stays."""
     if not walk.means(step):
         return None
     settings = settings_of(step.op, attributes_of(step.attributes))
@@ -135,7 +135,7 @@ def _obstacle(step: Leaf, settings: Settings, at: PassContext) -> tuple[str, str
 
 
 def _hidden(step: Leaf, settings: Settings, at: PassContext) -> int | None:
-    """The hidden size as R, W or the attribute say it."""
+    """The hidden size from R, W or the attribute."""
     w, r = (at.shape(_operand(step, position)) for position in (1, 2))
     if r is not None and len(r) == _RANK and isinstance(r[2], int):
         return r[2]
@@ -150,7 +150,7 @@ def _operand(step: Leaf, position: int) -> Value | None:
 
 @dataclass(slots=True)
 class _Expansion:
-    """One operator while it is written; everything is in `dtype`. `of_one`: over one item."""
+    """One operator during its expansion, in `dtype`. `of_one`: over one item."""
 
     step: Leaf
     settings: Settings
@@ -159,7 +159,7 @@ class _Expansion:
     of_one: bool
 
     def results(self) -> Sequence[Value]:
-        """Y and the last states, over every direction and in the layout asked for."""
+        """Y and the last states, over every direction and in the requested layout."""
         x = self._read(0)
         assert x is not None, "the schema has X"
         if self.settings.layout:
@@ -223,7 +223,7 @@ class _Expansion:
         return [self._turned(y, lengths) if turned else y, *last[: STATES[self.step.op]]]
 
     def _turned(self, x: Value, lengths: Value | None) -> Value:
-        """Each sequence [time, batch, ...] from its own end."""
+        """Reverse each sequence of [time, batch, ...] from its own end."""
         assert lengths is not None
         longs = self.to.cast(lengths, DType.INT64)
         return self.to.leaf("ReverseSequence", x, longs, batch_axis=1, time_axis=0)
@@ -263,7 +263,7 @@ class _Expansion:
 
 
 def _body(cell: Cell, lengths: Value | None) -> Block:
-    """The body of the Scan: the cell, and what sequences do that have ended."""
+    """The body of the Scan: the cell, and the handling of ended sequences."""
     to = cell.to
     x, states = Value("x"), [Value(name) for name in ("h", "c")[: STATES[cell.settings.op]]]
     made = list(cell.step(x, states))

@@ -1,7 +1,7 @@
-"""A recurrence and the operator for it as models of their own: forms and results compared.
+"""Tests a guessed operator for a recurrence: compares normal forms and results.
 
 Their normal forms must be the same: the operator's is that of its expansion by recurrent-to-scan.
-Then both run in float64 on made-up numbers with 0, 1 and 5 items; data alone would prove nothing.
+Then both run in float64 on random numbers with 0, 1 and 5 items; data alone would not be a proof.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CLOSE: Mapping[DType, tuple[float, float]] = {
     DType.FLOAT32: (1e-3, 1e-4),
     DType.FLOAT64: (1e-6, 1e-7),
 }
-"""Relative and absolute differences that sums of biases make, rounded once or twice."""
+"""The relative and absolute differences that rounding sums of biases once or twice causes."""
 _OLDEST_IR = 8
 _REPEATED = "it repeats the last output behind a sequence's end, where the operators give zeros"
 _STACKED = "it stacks a value of every iteration that is not the output of the operator"
@@ -62,7 +62,7 @@ _STACKED = "it stacks a value of every iteration that is not the output of the o
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one recurrence reads: `params` change from run to run, `constants` do not."""
+    """The inputs of one recurrence: `params` change from run to run, `constants` do not."""
 
     found: Recurrence
     params: Mapping[Value, Value]
@@ -72,7 +72,7 @@ class Trial:
     def model(
         self, steps: Sequence[Step], held: Sequence[Constant], results: Sequence[Value]
     ) -> Model:
-        """A model of open steps that read what the recurrence reads."""
+        """A model of open steps over the inputs of the recurrence."""
         by: dict[Value, Value | None] = dict(self.params)
         constants = list(held)
         for value, array in self.constants.items():
@@ -84,7 +84,7 @@ class Trial:
         return Model(main, opsets={"": self.opset}, ir_version=_OLDEST_IR)
 
     def feeds(self, trips: int) -> Mapping[str, np.ndarray]:
-        """Made-up values of the params."""
+        """Random values of the params."""
         rng = np.random.default_rng(trips)
         loop, lengths = self.found.loop, self.found.lengths
         made = {}
@@ -113,7 +113,7 @@ def _extent(dim: object, trips: int) -> int:
 
 
 def trial_of(found: Recurrence, around: Surroundings) -> Trial:
-    """The trial of a recurrence; Unreadable where it reads what cannot be made up."""
+    """The trial of a recurrence; raises Unreadable if its inputs cannot be generated."""
     types = _types(found, around)
     steps: list[Step] = [*(step for item in found.items for step in item.maps), found.loop]
     made = {value for step in steps for value in step.results}
@@ -128,7 +128,7 @@ def trial_of(found: Recurrence, around: Surroundings) -> Trial:
         elif array is not None:
             constants[value] = array
         else:
-            raise Unreadable(f'it reads "{value.name}", which is made in the run')
+            raise Unreadable(f'it reads "{value.name}", which is computed at run time')
     return Trial(found, params, constants, around.at.opset)
 
 
@@ -138,13 +138,13 @@ def _outer(step: Step) -> Sequence[Value]:
 
 
 def _types(found: Recurrence, around: Surroundings) -> Mapping[Value, Tensor]:
-    """The types of what changes from run to run, over T items and B sequences."""
+    """The types of changing inputs, over T items and B sequences."""
     types: dict[Value, Tensor] = {}
 
     def add(value: Value | None, axis: int | None = None) -> None:
         shape: Shape | None = around.at.shape(value)
         if value is None or shape is None:
-            raise Unreadable("the shape of what it reads is not certain")
+            raise Unreadable("the shape of an input is not known")
         dims = [dim if isinstance(dim, int) else Symbol("B") for dim in shape]
         if axis is not None:
             dims[axis] = Symbol("T")
@@ -164,7 +164,7 @@ def _types(found: Recurrence, around: Surroundings) -> Mapping[Value, Tensor]:
 def unlike(
     trial: Trial, writer: Writer, results: Mapping[Value, Value], options: RewriteOptions
 ) -> str | None:
-    """How the operator in the writer differs from the recurrence; None where it is the same.
+    """The difference between the operator and the recurrence; None if they are equal.
 
     `results` has the operator's value for each result of the loop that is read.
     """
@@ -179,7 +179,7 @@ def unlike(
 
 
 def _in_float64(model: Model, dtype: DType) -> Model:
-    """The model in float64, where a step that is repeated makes no rounding grow."""
+    """The model in float64, where rounding errors do not grow over repeated steps."""
     return model if dtype is DType.FLOAT64 else convert_dtype(model, dtype, DType.FLOAT64)[0]
 
 
@@ -192,7 +192,7 @@ def _unlike_form(found: Recurrence, operator: Model, results: Sequence[Value]) -
     around = Surroundings(at, made, (), Constants(made, at))
     wanted = recurrence_of(scan, float_states(scan, at), around, absorbing=False)
     if [row.key for row in wanted.next] != [row.key for row in found.next]:
-        return "its step is not that of the operator"
+        return "its step differs from the operator's"
     ((_, shown),) = wanted.stacks
     for port, row in found.stacks:
         if port.result not in results:
@@ -211,12 +211,12 @@ def _unlike_results(trial: Trial, loop: Model, operator: Model, run: Run) -> str
         feeds = trial.feeds(trips)
         for one, other in zip(run(loop, feeds), run(operator, feeds), strict=True):
             if one.shape != other.shape or not np.allclose(one, other, rtol, atol, equal_nan=True):
-                return f"on {trips} made-up items it gives other numbers"
+                return f"on {trips} random items its results differ"
     return None
 
 
 def _trips(found: Recurrence) -> Sequence[int]:
-    """How many items to try; what a Loop reads from the last one on has a fixed number of them."""
+    """The numbers of items to try; fixed for a Loop that reads in reverse."""
     if found.loop.trip is None or not found.backwards:
         return _TRIPS
     return found.extents

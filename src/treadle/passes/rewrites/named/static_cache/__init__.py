@@ -1,4 +1,4 @@
-"""Caches that grow by Concat as buffers of a fixed size."""
+"""Turns caches that grow by Concat into buffers of a fixed size."""
 
 from treadle.passes.rewrites.named.static_cache.rewrite import static_cache
 

@@ -1,4 +1,4 @@
-"""Which carried values of a loop are caches: each iteration puts as many items behind them.
+"""Finds the carried values that are caches: each iteration appends the same number of items.
 
 loop(c): ... Concat(c, new, axis) ...   gives it     ->     Cache(axis, items of new)
 """
@@ -32,7 +32,7 @@ class Cache:
 
 
 def grows(step: Step) -> bool:
-    """Whether the step is a loop that carries a value which a Concat makes longer."""
+    """Whether the step is a loop with a carried value that a Concat extends."""
     return isinstance(step, Loop) and bool(_growing(step))
 
 
@@ -49,7 +49,7 @@ def _growing(loop: Loop) -> Sequence[tuple[CarriedPort, Leaf]]:
 
 
 def caches_of(loop: Loop, at: PassContext) -> Sequence[Cache | str]:
-    """The caches of a loop; in words, why a value that grows is none."""
+    """The caches of a loop; or why a growing value is not one."""
     return [_cache(port, concat, at) for port, concat in _growing(loop)]
 
 
@@ -58,13 +58,13 @@ def _cache(port: CarriedPort, concat: Leaf, at: PassContext) -> Cache | str:
     shape, axis = at.shape(new), attribute(concat, "axis", 0)
     assert isinstance(axis, int)
     if new is None or shape is None or port.initial is None:
-        return f"the rank of what {name} grows by is not certain"
+        return f"the rank of the items appended to {name} is not known"
     items = shape[axis]
     if not isinstance(items, int) or items < 1:
-        return f"by how many items {name} grows is not certain, or not the same each time"
+        return f"the number of items appended to {name} is not known, or not constant"
     first = at.shape(port.initial)
     length = first[axis] if first is not None and len(first) == len(shape) else None
     others = [dim for k, dim in enumerate(shape) if k != axis % len(shape)]
     if first is None or any(dim is None for dim in others):
-        return f"the extents of {name} are not certain"
+        return f"the extents of {name} are not known"
     return Cache(port, concat, new, axis % len(shape), len(shape), items, length)

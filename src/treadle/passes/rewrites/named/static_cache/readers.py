@@ -1,9 +1,9 @@
-"""What operators give that read a cache with room behind its valid items.
+"""Rules for operators that read a cache with room behind its valid items.
 
 A Grown value has the cache's extent along one axis, of which the first `length` items are valid.
-`zero`: those behind are zeros. Each rule gives what the results are, or why the operator would see
-items that nobody has written. Softmax along the axis is given a mask; a product that sums over the
-axis has zeros on both sides.
+`zero`: those behind are zeros. Each rule returns the results, or why the operator would read
+invalid items. Softmax along the axis gets a mask; a product that sums over the axis has zeros on
+both sides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.passes.simplify.operators import operand
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How many items are valid, [1]; `valid`: which of the capacity are, [capacity], or None."""
+    """The number of valid items, [1]; `valid`: a mask over the capacity, [capacity], or None."""
 
     count: Value
     valid: Value | None = None
@@ -38,12 +38,12 @@ class Grown:
 
 
 class Unmasked(Exception):
-    """A reader would see items that are not valid; why, in words."""
+    """A reader would use invalid items; holds the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One step that reads grown values; `to` takes the steps in its place."""
+    """One step that reads grown values; `to` takes the replacing steps."""
 
     step: Leaf
     grown: Mapping[Value, Grown]
@@ -64,15 +64,15 @@ class Reading:
         return len(shape)
 
     def only(self, position: int = 0) -> tuple[Value, Grown]:
-        """The operand at a position, which has to be the only grown one."""
+        """The operand at a position, which must be the only grown one."""
         value = self.step.operands[position]
         others = [v for k, v in enumerate(self.step.operands) if k != position]
         if value is None or any(v in self.grown for v in others if v is not None):
-            raise Unmasked("it reads the cache where it wants something else")
+            raise Unmasked("it reads the cache in an unsupported position")
         return value, self.grown[value]
 
     def keep(self, made: Grown) -> Mapping[Value, Grown]:
-        """The step as it is, whose first result is grown so."""
+        """Keep the step; its first result is grown like this."""
         self.to.steps.append(self.step)
         result = self.step.results[0]
         return {} if result is None else {result: made}
@@ -82,7 +82,7 @@ Rule = Callable[[Reading], Mapping[Value, Grown]]
 
 
 def read(at: Reading) -> Mapping[Value, Grown]:
-    """Write the step over grown values; Unmasked where it would see items that are not valid."""
+    """Write the step over grown values; raises Unmasked if it would read invalid items."""
     if at.step.domain or at.step.op not in _RULES:
         raise Unmasked("it reads more than the valid items of the cache")
     return _RULES[at.step.op](at)
@@ -101,7 +101,7 @@ def _elementwise(at: Reading) -> Mapping[Value, Grown]:
             zeros.append(grown.zero)
     ((axis, length), *others) = found
     if others:
-        raise Unmasked("caches of unlike lengths meet")
+        raise Unmasked("caches of different lengths are combined")
     for value in at.step.operands:
         shape = at.at.shape(value)
         if value is None or value in at.grown or shape is None or len(shape) < -axis:
@@ -144,7 +144,7 @@ def _squeeze(at: Reading) -> Mapping[Value, Grown]:
     rank = at.rank(value)
     gone = {axis % rank for axis in _axes(at)}
     if grown.axis in gone:
-        raise Unmasked("it takes the axis of the cache away")
+        raise Unmasked("it removes the axis of the cache")
     return at.keep(replace(grown, axis=grown.axis - sum(axis < grown.axis for axis in gone)))
 
 
@@ -152,16 +152,16 @@ def _axes(at: Reading) -> Sequence[int]:
     said = operand(at.step, 1)
     array = at.at.array(said) if said is not None else at.attribute("axes")
     if array is None:
-        raise Unmasked("its axes are not certain")
+        raise Unmasked("its axes are not known")
     return [int(axis) for axis in np.asarray(array).reshape(-1)]
 
 
 def _reshape(at: Reading) -> Mapping[Value, Grown]:
-    """Axes before the cache's stay, and its own is copied or the one that is left over."""
+    """Reshape: axes before the cache's stay, and its own is copied or the remaining one."""
     value, grown = at.only()
     target, shape = at.at.array(at.step.operands[1]), at.at.shape(value)
     if target is None or shape is None or at.attribute("allowzero"):
-        raise Unmasked("it reshapes the cache to what is computed in the run")
+        raise Unmasked("it reshapes the cache to a computed shape")
     wanted = [int(n) for n in target]
     axis = grown.axis
     copied = [shape[k] if n == 0 and k < len(shape) else n for k, n in enumerate(wanted)]
@@ -201,7 +201,7 @@ def _softmax(at: Reading) -> Mapping[Value, Grown]:
         raise Unmasked("it is a Softmax over what may have no items")
     dtype = at.at.dtype(value)
     if dtype is None:
-        raise Unmasked("its element type is not certain")
+        raise Unmasked("its element type is not known")
     valid = grown.length.valid
     if grown.axis != rank - 1:
         valid = at.to.leaf("Reshape", valid, at.to.ints(-1, *[1] * (rank - 1 - grown.axis)))
@@ -250,7 +250,7 @@ def _attention(at: Reading) -> Mapping[Value, Grown]:
     found = [at.grown.get(v) if v is not None else None for v in (key, value)]
     keys, values = found
     if keys is None or values is None or keys.length != values.length or query in at.grown:
-        raise Unmasked("its keys and values are not two caches that grow alike")
+        raise Unmasked("its keys and values are not two caches of equal growth")
     if any(others) or at.attribute("is_causal") or any(at.step.results[1:]):
         raise Unmasked("it has a mask or a cache of its own")
     if not values.zero or {keys.axis - at.rank(key), values.axis - at.rank(value)} != {-_MATRIX}:
@@ -266,7 +266,7 @@ def _attention(at: Reading) -> Mapping[Value, Grown]:
 _MATRIX = 2
 _SOFTMAX_OF_ONE_AXIS = 13
 _ODD = ("Abs", "Cast", "Identity", "Neg", "Relu", "Sqrt", "Tanh")
-"""Operators of one operand that give zero for zero."""
+"""Operators of one operand that map zero to zero."""
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(
         (

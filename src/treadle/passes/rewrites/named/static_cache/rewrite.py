@@ -1,14 +1,14 @@
-"""A cache that grows by Concat in a Loop becomes a buffer of a fixed size, written by index.
+"""Replaces a cache that grows by Concat in a Loop by a buffer of a fixed size.
 
     loop(c): d = Concat(c, new)            loop(b, n): m = n + 1; d = ScatterElements(b, n, new)
              Softmax(q d') d         ->                Softmax(Where(position < m, q d', -inf)) d
     last c                                 Slice(last b, 0, last n)
 
-`capacity` is the size along the axis that grew. A run that needs more fails where the index is out
-of bounds; runtimes that check no indices say so by the output `PATH@overflow`.
+`capacity` is the size along the axis that grew. A run that needs more fails with an index out of
+range; runtimes that do not check indices report it by the output `PATH@overflow`.
 
-Declines where the cache is read by anything but attention over its valid items (`readers.py`), and
-loops inside bodies.
+Declines if an operator other than attention over the valid items reads the cache (`readers.py`),
+and for loops inside bodies.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _OLDEST = 11
 
 @verified
 def static_cache(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
-    """The model with buffers of `options.capacity` items for the caches of its loops."""
+    """Replace the caches of loops by buffers of `options.capacity` items."""
     told = Obstacles(NAME)
     plain = without_functions(model, told, grows)
     told.refuse()
@@ -89,7 +89,7 @@ def static_cache(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
 
 @dataclass(slots=True)
 class _Work:
-    """The main block while it is written: steps so far, and the outputs that are new."""
+    """The main block during the rewrite: its steps so far, and new outputs."""
 
     at: PassContext
     capacity: int
@@ -150,19 +150,19 @@ class _Work:
 
 @dataclass(slots=True)
 class _Counter:
-    """The number of valid items of caches that grow alike."""
+    """The number of valid items of caches with equal growth."""
 
     param: Value
     first: Value
     after: Value
     last: Value
     lengths: tuple[Length, Length]
-    """Before the Concat of an iteration, and behind it."""
+    """Before the Concat of an iteration, and after it."""
 
 
 @dataclass(slots=True)
 class _Buffers:
-    """One loop while its caches become buffers."""
+    """One loop during the rewrite of its caches."""
 
     loop: Loop
     caches: Sequence[Cache]
@@ -176,7 +176,7 @@ class _Buffers:
         self.inside = Writer(self.work.at)
 
     def write(self) -> None:
-        """Write the loop, what goes before it, and what its readers read."""
+        """Write the loop, the steps before it, and the readers of its caches."""
         outside = self.work.outside
         positions = outside.constant(np.arange(self.work.capacity), "positions")
         own = {cache.port.param: self._counter(cache, positions) for cache in self.caches}
@@ -195,7 +195,7 @@ class _Buffers:
         self._rebuild(starts, own)
 
     def _counter(self, cache: Cache, positions: Value) -> _Counter:
-        """The counter of a cache; caches that begin and grow alike have one."""
+        """The counter of a cache; caches with equal start and growth share one."""
         known = cache.length if cache.length is not None else cache.port.param
         key = (cache.items, known)
         if key not in self.counters:
@@ -217,9 +217,9 @@ class _Buffers:
         return outside.slice(outside.leaf("Shape", initial), cache.axis, cache.axis + 1, 0)
 
     def _start(self, cache: Cache, length: Value) -> Value:
-        """The buffer before the loop: what the cache holds, and zeros.
+        """The initial buffer: the cache's items, and zeros.
 
-        A cache of another length than those it is counted with becomes a buffer of another size.
+        A cache of another length than the counter's becomes a buffer of another size.
         """
         outside, initial = self.work.outside, cache.port.initial
         dtype = self.work.at.dtype(initial)
@@ -261,15 +261,15 @@ class _Buffers:
             )
 
     def _expect_nothing_else(self) -> None:
-        """Nothing grown leaves the body but the caches themselves."""
+        """Require that no grown values except the caches leave the body."""
         view = ports(self.loop)
         own = {cache.port.next for cache in self.caches}
         left = [port.next for port in view.carried if port.next not in own]
         left += [port.element for port in view.stacked]
         for value in left:
             if value in self.grown:
-                what = f"it gives {value.name}, which has as many items as the cache"
-                self.work.told.add(self.path, what, "stack what does not grow")
+                what = f"it returns {value.name}, which has as many items as the cache"
+                self.work.told.add(self.path, what, "stack a value that does not grow")
 
     def _rebuild(self, starts: Mapping[Value, Value], own: Mapping[Value, _Counter]) -> None:
         view, outside = ports(self.loop), self.work.outside
