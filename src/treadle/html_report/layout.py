@@ -22,8 +22,6 @@ Edge = tuple[int, int]
 
 _FARTHEST = 12
 """The number of layers above which an edge is not routed, to keep the drawing readable."""
-lines.
-"""
 _SWEEPS = 8
 _ROW = 72.0
 _GAP = 16.0
