@@ -98,13 +98,13 @@ class _PlanFile:
     others: dict[str, bytes]
 
     def get(self, name: str) -> bytes | None:
-        """What was added under a name."""
+        """The data added under a name."""
         return self.others.get(name)
 
     def add(self, name: str, content: bytes) -> bool:
-        """Write the file anew, with this in it; False where it has no room, or has the name.
+        """Add data by rewriting the file; False if there is no room, or the name is taken.
 
-        Of two processes that add at once one may lose: what it added is made and added again.
+        If two processes add at the same time one addition may be lost: it is made and added again.
         """
         added = sum(map(len, self.others.values())) + len(content)
         if name in self.others or added > _MOST_BESIDE or len(self.plan) > _MOST_REWRITTEN:

@@ -29,7 +29,7 @@ _STAGES = {"read": "model_loading"}
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What runs as a whole: its path, who runs it, its operators, and the paths of its steps."""
+    """A timed unit: its path, its engine, its operators, and the paths of its steps."""
 
     path: str
     engine: str
@@ -37,7 +37,7 @@ class Location:
     steps: tuple[str, ...] = ()
 
     def holds(self, path: str) -> bool:
-        """Whether a path is that of a step of it, or lies in one's bodies."""
+        """Whether a path is that of one of its steps, or inside a body of one."""
         return any(path == step or path.startswith(f"{step}.") for step in self.steps)
 
 
@@ -105,7 +105,7 @@ class Timed:
     _heard: tuple[str, Iterations] | None = None
 
     def __call__(self, event: Event) -> None:
-        """Note what was done, where the event says that something was."""
+        """Record the finished step, if the event ends one."""
         now = time.perf_counter_ns()
         if isinstance(event, ValueMade) and event.step:
             place = self.places.get(event.step) or Location(event.step, "interp", event.step)

@@ -1,6 +1,6 @@
 """`treadle.surgery`: extracts, merges and renames parts of models, captures included.
 
-Each function takes whatever `treadle.load` takes and gives a Model. Names and paths are those that
+Each function takes any source of `treadle.load` and returns a Model. Names and paths are those that
 `treadle inspect` shows; a wrong one raises InputError, and an impossible change Unsupported, with
 every reason.
 """

@@ -36,7 +36,7 @@ def test_a_carried_value_cannot_be_left_out():
     (found,) = loop.arity(21, 3, 1, 3, 2, "main/loop_0", absent=[0, 1, 2])
     assert str(found) == (
         'CF205 error main/loop_0: the third input of Loop is "", it must be a value'
-        " (name a value, or remove the input and what the body has for it)"
+        " (name a value, or remove the input and the body's parameter for it)"
     )
 
 

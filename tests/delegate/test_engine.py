@@ -134,7 +134,7 @@ def test_a_loop_with_slices_and_a_trip_count_is_written_as_onnx_has_it(same, sta
 def test_what_a_mixed_loop_stacks_along_another_axis_has_a_rank():
     verdict = Onnxruntime().judge(_mixed(Stacked(1)).main.steps[0], _mixed(Stacked()), inside=False)
     assert not verdict.takes
-    assert "the rank of what it stacks is not known" in verdict.reason
+    assert "the rank of a stacked element is not known" in verdict.reason
 
 
 def test_steps_of_one_path_become_nodes_of_two_names(same):

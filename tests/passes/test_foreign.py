@@ -74,7 +74,7 @@ def test_a_loop_of_onnx_stays() -> None:
 def test_a_stack_without_a_rank_is_declined() -> None:
     loop = _running(Stacked(1), True).main.steps[0]
     assert isinstance(loop, Loop)
-    assert mixed_refusal(loop) == "the rank of what it stacks is not known"
+    assert mixed_refusal(loop) == "the rank of a stacked element is not known"
 
 
 def _passing(inner_name: str) -> Block:

@@ -1,8 +1,8 @@
 """`python -m treadle.bench.cold`: times one contender in a fresh process.
 
 Standard input holds a pickle of (contender, the model's bytes, feeds, threads), standard output
-gets one line of JSON: seconds for loading and for the first call, of which compiling, the growth of
-the process in bytes, or the error. Imports are done before the clock starts, but for those of the
+gets one line of JSON: seconds for loading, for the first call and its compiling, the growth of the
+process in bytes, or the error. Imports are done before the clock starts, except those of the
 compiler, which a process with a warm cache does not need.
 """
 

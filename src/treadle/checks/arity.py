@@ -74,7 +74,7 @@ def absent_inputs(operator: str, absent: Sequence[int], first: int, path: str) -
             "CF205",
             path,
             f'the {ordinal(position)} input of {operator} is "", it must be a value',
-            "name a value, or remove the input and what the body has for it",
+            "name a value, or remove the input and the body's parameter for it",
         )
         for position in absent
         if position >= first

@@ -16,7 +16,7 @@ _SCHEMA = "onnxruntime refuses it: the operator has no meaning in this form"
 _TYPE = "onnxruntime refuses it: the operator is not defined over this type"
 _LOOP = "the loop has no meaning in this form; onnxruntime refuses it or reads one element of many"
 _SHAPES = "onnxruntime fails on it, when it loads the file or when it runs"
-_FUNCTION = "a call of it cannot be put in the place of its name"
+_FUNCTION = "calls of it cannot be inlined"
 _IR = "what the layer computes cannot be told"
 
 STOPPING: Mapping[str, str] = {
@@ -26,8 +26,8 @@ STOPPING: Mapping[str, str] = {
     "CF101": _NO_VALUE,
     "CF102": "which of the two is read depends on the reader",
     "CF104": "onnxruntime refuses it",
-    "CF105": "where no order helps: values that depend on each other in a circle, and a body that"
-    " reads what is made after its node",
+    "CF105": "where no order is valid: values that depend on each other in a cycle, and a body that"
+    " reads a value defined after its node",
     "CF106": "whether the input or the initializer is read depends on the reader",
     "CF201": _ARITY,
     "CF202": "a control-flow node without outputs does nothing",
@@ -62,8 +62,8 @@ STOPPING: Mapping[str, str] = {
     "CF511": _SHAPES,
     "CF512": "how many values it scans cannot be told",
     "CF601": _ARITY,
-    "CF602": "an If chooses by one truth value",
-    "CF603": "an If chooses by one truth value",
+    "CF602": "an If needs one bool",
+    "CF603": "an If needs one bool",
     "CF604": _TYPE,
     "CF605": "If-1 of onnxruntime refuses it",
     "CF701": "where onnxruntime has no such operator either",

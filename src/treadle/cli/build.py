@@ -71,7 +71,7 @@ def build(
     link: bool,
     as_json: bool,
 ) -> None:
-    """Compile a model for C, C++, and whatever calls C.
+    """Compile a model for C, C++, and languages that can call C.
 
     Writes a header, an archive for each target, a description (JSON), and a program that tests the
     library. Trip counts and the lengths of sliced axes stay dynamic.

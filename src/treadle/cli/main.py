@@ -30,7 +30,7 @@ _FOLDERS = {
     **dict.fromkeys(("warm", "cache", "completion"), "deploy."),
     **dict.fromkeys(("report", "profile"), "look."),
 }
-"""The verbs whose file lies in a folder."""
+"""The commands whose files are in a folder."""
 
 
 class _Verbs(click.Group):

@@ -38,7 +38,9 @@ def _slice(ctx: click.Context, param: click.Parameter, given: str | None) -> sli
 @model_argument
 @feed_options
 @values_option("What to record")
-@click.option("-o", "--output", type=Target(".npz"), help="Write what was recorded here, as .npz.")
+@click.option(
+    "-o", "--output", type=Target(".npz"), help="Write the recorded values to this .npz file."
+)
 @click.option(
     "--iterations", metavar="A:B", callback=_slice, help="Only these iterations: 30, 30:35, ::100."
 )

@@ -32,7 +32,7 @@ $ treadle unroll scan.onnx -o faster.onnx --loops main/scan_3 --by 4
     "--most", type=int, help="The greatest number of iterations of a loop that may end earlier."
 )
 @click.option(
-    "--by", type=int, help="Keep the loop, and run so many iterations of its body in each."
+    "--by", type=int, help="Keep the loop, and run this many iterations of its body in each."
 )
 @click.option(
     "--padded", is_flag=True, help="Stacked outputs of --most rows, and the output PATH@trips."

@@ -22,7 +22,7 @@ Feeds = Mapping[str, Any]
 
 
 def prepared_in(runtime: str) -> Prepare:
-    """How a runtime makes models ready; InputError at that time where it is not installed."""
+    """Prepares models for a runtime; raises InputError if it is not installed."""
 
     def prepare(model: Model) -> Run:
         types = {param.name: param.type for param in model.main.params}

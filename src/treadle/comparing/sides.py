@@ -44,7 +44,7 @@ class Side:
         return self.prepare(self.model)(feeds)
 
     def columns(self, feeds: Feeds, selector: Selector) -> dict[str, Column]:
-        """What is picked was, by path and name, and what loops and branches did."""
+        """The selected values by path and name, with counts and decisions of loops and branches."""
         if self.model is None or self.prepare is None:
             return {f"{each.path}/{each.name}": each for each in self.given}
         exposure = self.expose(self.model, selector)
@@ -53,10 +53,10 @@ class Side:
         return {f"{each.path}/{each.name}": each for each in found}
 
     def expose(self, model: Model, selector: Selector, window: str = "") -> passes.Exposure:
-        """The model, or a part of it, with what is picked as outputs.
+        """The model, or a part of it, with the selected values as outputs.
 
-        What loops and branches do is exposed too, but for the loop at the path `window`. What
-        cannot be exposed is added to `refused`.
+        Counts and decisions of loops and branches are exposed too, except for the loop at the path
+        `window`. Values that cannot be exposed are added to `refused`.
         """
 
         def expand(step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:

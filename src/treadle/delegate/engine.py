@@ -61,7 +61,7 @@ class Onnxruntime:
         return replace(self, options=replace(self.options, entries=entries))
 
     def profiled(self, folder: str) -> Onnxruntime:
-        """The engine whose sessions write their own profiles into a folder as they are let go."""
+        """The engine whose sessions write their own profiles to a folder when they are closed."""
         return replace(self, options=replace(self.options, profiles=folder))
 
     def judge(self, step: Step, model: Model, *, inside: bool) -> Verdict:

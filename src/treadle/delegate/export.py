@@ -78,7 +78,7 @@ def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[
 
 
 def _input_type(value: Value, is_fed: bool) -> Type | None:
-    """The type of a model input, as declared: what is fed has been checked against it."""
+    """The type of a model input, as declared: inputs have been checked against it."""
     if is_fed and isinstance(value.type, Tensor):
         return value.type
     return trusted(value)

@@ -148,7 +148,7 @@ class ExportScope:
     def build(
         self, results: Sequence[Value | None], name: str, types: Sequence[Type | None] = ()
     ) -> Block:
-        """The finished block; `types` are those of its results, as far as they are known.
+        """The finished block; `types` are the known types of its results.
 
         Measured: onnxruntime 1.31 crashes when it folds an If whose results have no types.
         """

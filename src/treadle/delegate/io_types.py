@@ -1,6 +1,6 @@
 """The Python types in which values enter and leave onnxruntime.
 
-Measured on onnxruntime 1.31 (Python API): numbers, truth values and strings go as numpy arrays,
+Measured on onnxruntime 1.31 (Python API): numbers, bools and strings are passed as numpy arrays,
 sequences as lists, an empty optional as None. bfloat16 and float8 have no numpy type there and go
 as OrtValues over their bytes, so not together with lists. It lacks complex and float8e8m0; for
 int4, uint4, float4, int2 and uint2 it has no Identity, so they never leave a region. A sparse

@@ -110,7 +110,7 @@ def verified(
 def _unknown(values: Collection[Value | None], known: set[Value], what: str) -> Iterator[str]:
     for value in values:
         if value is not None and value not in known:
-            yield f'{what} "{value.name}", which is not there'
+            yield f'{what} "{value.name}", which is not defined'
 
 
 def _grammar(step: Step) -> Iterator[str]:

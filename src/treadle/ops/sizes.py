@@ -102,7 +102,7 @@ def _mel_weights(operands: Sequence[Any], given: Given) -> float:
 
 
 def _window(operands: Sequence[Any], given: Given) -> float:
-    return float(np.asarray(operands[0]).reshape(-1)[0]) * 2  # float16, or what is wider
+    return float(np.asarray(operands[0]).reshape(-1)[0]) * 2  # float16 or wider
 
 
 def _crop_or_pad(operands: Sequence[Any], given: Given) -> float:

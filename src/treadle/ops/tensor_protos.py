@@ -85,7 +85,7 @@ def sparse_from_proto(proto: SparseTensorProto) -> SparseArray:
 
 
 def is_external(proto: TensorProto) -> bool:
-    """Whether the tensor's data lie in another file."""
+    """Whether the tensor's data are in another file."""
     return bool(proto.data_location == TensorProto.EXTERNAL)
 
 

@@ -111,7 +111,7 @@ def _count(value: object) -> int:
 
 
 Conversion = tuple[str, Callable[[Any], object]]
-TRUTH: Conversion = ("a truth value", _truth)
+TRUTH: Conversion = ("True or False", _truth)
 WHOLE: Conversion = ("a whole number of 32 bits", _whole)
 TEXT: Conversion = ("a text", _text)
 PATH: Conversion = ("a path", _path)

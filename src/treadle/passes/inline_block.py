@@ -67,7 +67,7 @@ def _inside(step: Step, replacement: Replacement, path: str) -> Step:
 
 
 def assign_paths(block: Block, path: str) -> Block:
-    """Set the path of every step to its place under this path, whatever its file says.
+    """Set the path of every step to its place under this path, ignoring the file's.
 
     No two steps may have the same path, so a block that is inserted twice needs new paths.
     """

@@ -102,7 +102,7 @@ def _shape(value: Value | None) -> tuple[object, ...]:
 def mixed_refusal(loop: Loop) -> str:
     """Why a mixed loop cannot be written in a form of ONNX; "" if it can."""
     orders = [_order(port.element, port.role) for port in ports(loop).stacked]
-    return "" if None not in orders else "the rank of what it stacks is not known"
+    return "" if None not in orders else "the rank of a stacked element is not known"
 
 
 def _loops(model: Model) -> list[Loop]:

@@ -1,6 +1,6 @@
 """Serializes a plan with its prepared regions, and restores it.
 
-    bytes = pickle(model as it was read, plan without its runnables, a snapshot of each runnable)
+    bytes = pickle(original model, plan without its runnables, a snapshot of each runnable)
 
 As with any pickle, reading them runs code of their author: they must come from a folder that nobody
 else can write to (`jit/toolchain/trust.py`).

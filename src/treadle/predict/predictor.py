@@ -38,7 +38,7 @@ class Predictor:
     same kind and has the same rows in the same order, the columns of the batch, and a column for
     each output: lists if rows have different lengths.
 
-    `model` is a path, bytes, or whatever else `treadle.load` takes. `columns` maps inputs to
+    `model` is a path, bytes, or any other source of `treadle.load`. `columns` maps inputs to
     columns, by default of the same name. `outputs` are names of outputs, or a mapping from them to
     names of columns; by default all.
 

@@ -144,7 +144,7 @@ def _with_outputs(case: Case, results: Sequence[Value | None]) -> Case:
 
 
 def _parts(count: int, *, smallest: int) -> Iterator[range]:
-    """Slices of so many numbers: halves, quarters and so on, down to single ones."""
+    """Slices of a range of numbers: halves, quarters and so on, down to single ones."""
     size = count // 2
     while size >= smallest:
         for start in range(0, count, size):

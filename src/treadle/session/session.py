@@ -387,7 +387,7 @@ class InferenceSession(OrtSession):
 
     @property
     def model(self) -> Model:
-        """The model as it was read, with a type on every value."""
+        """The model as read, with a type on every value."""
         return self._model
 
     @property

@@ -131,7 +131,7 @@ REFUSED = {
                       "reads more than the valid items"),
     "a softmax over nothing": ("kt = Transpose <perm = [0, 1, 3, 2]> (kn)",
                                "kt = Transpose <perm = [0, 1, 3, 2]> (kp)",
-                               "may have no items"),
+                               "may be empty"),
     "another extent": ("scaled = Mul (s, half)", "r_ = Shape (s) o_ = ConstantOfShape (r_)"
                        " scaled = Add (s, o_)", "as many items"),
     "growth that differs": ("kx = Sin (x)", "i1 = Constant <value = int64[1] {0}> ()"

@@ -35,10 +35,10 @@ _DAY = 86400.0
 def cache(action: str, folder: Path | None, older_than: float | None, as_json: bool) -> None:
     """List the files of the cache, or delete them.
 
-    A file is a kernel, one loop compiled for a kind of data, or a plan, a model made ready with the
-    first kernel of each of its loops. Which model a file is of is not kept: a file is found by a
-    digest of the model, the versions, the options and the processor, and one made for others is
-    never read. What was not used for longest goes by itself when the folder grows over its bound.
+    A file is a kernel (a loop compiled for one signature), or a plan (a prepared model with the
+    first kernel of each of its loops). The model's name is not stored: a file is found by a digest
+    of the model, the versions, the options and the processor, and one made for others is never
+    read. What was not used for longest goes by itself when the folder grows over its bound.
     """
     from treadle.jit import DiskCache, cache_folder
 

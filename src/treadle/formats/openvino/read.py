@@ -78,7 +78,7 @@ def _variables(draft: LayerBlockBuilder) -> list[Value]:
 def _check_version(net: Net) -> None:
     if net.version not in _VERSIONS:
         message = f"the file has IR version {net.version if net.version >= 0 else 'unknown'}"
-        hint = "export it anew with a current OpenVINO"
+        hint = "export it again with a current OpenVINO"
         raise IrError("CF902", f"{message}, versions 10 and 11 are read", hint, net.line)
 
 

@@ -64,7 +64,7 @@ def settle(draft: LayerBlockBuilder) -> dict[str, Variable]:
     for name, (value, line) in draft.assigned.items():
         variable = draft.variables.get(name)
         if variable is None:
-            hint = "read it where it is assigned"
+            hint = "read it in the body that assigns it"
             raise IrError("CF908", f"nothing reads the variable {name} in this body", hint, line)
         variable.after = value
         given = draft.variables.get(f"{name}{_GIVEN}")

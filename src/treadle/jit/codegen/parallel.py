@@ -33,14 +33,14 @@ from treadle.jit.schedule.index_set_splitting import Pieces
 _MIN_PARALLEL_EXTENT = 8
 """The extent of an axis from which threads share it."""
 _ASSUMED_EXTENT = 256
-"""What a dynamic extent is taken for where the cost of a nest is estimated."""
+"""The assumed value of a dynamic extent in the cost estimate."""
 _ASSUMED_ELEMENTS = 16384
 """The same for a number of elements."""
-"""What an extent, and the size of a tensor, may be that only the run tells."""
+"""The assumed extent, and number of elements, of tensors with dynamic shapes."""
 _NEST = llvm.ArrayType(I64, 16)
 _COST_SCALE = 1024
 """Costs are integers in units of 1/1024 ns."""
-"""Costs are counted in so many parts of a nanosecond."""
+"""Costs are integers in units of 1/1024 ns."""
 
 
 @contextmanager

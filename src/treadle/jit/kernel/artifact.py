@@ -26,7 +26,7 @@ ticks of first iterations and of last ones."""
 
 
 class Clock(NamedTuple):
-    """What a profiled kernel times: a "loop", a "nest" or a "call", in the loop at a path."""
+    """A timed part of a profiled kernel: a "loop", a "nest" or a "call", in the loop at a path."""
 
     kind: str
     path: str

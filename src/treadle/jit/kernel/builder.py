@@ -172,7 +172,7 @@ class KernelBuilder(NodeBuilder):
         return self._extents[node]
 
     def dim_of(self, node: Node, name: str) -> Number:
-        """What a scalar of int64 holds that is known to be an extent; `name` is for a new dim."""
+        """The value of an int64 scalar that is known to be an extent; `name` is for a new dim."""
         if isinstance(node.op, Constant):
             return int(node.op.array.item())
         return self._extents.setdefault(node, SymbolicDim(name, node))

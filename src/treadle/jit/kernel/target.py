@@ -41,9 +41,9 @@ class Surroundings:
     threads.
 
     Free (`is_free`): in any program. It polls a function of its caller, has its constants in an
-    object file under names that begin with `prefix`, calls nothing but `realloc`, `free` and
-    functions of mathematics, and shares its work by a function of its caller. Such a function is
-    a pair of words, its address and what it is called with; null where there is none:
+    object file under names that begin with `prefix`, calls nothing but `realloc`, `free` and math
+    functions, and shares its work by a function of its caller. Such a function is a pair of words,
+    its address and what it is called with; null where there is none:
 
         int32_t poll(void *user)                other than 0: stop
         void share(void *user, void (*part)(void *data, int64_t number, int64_t parts), void *data,

@@ -91,7 +91,7 @@ def word_of(node: Node) -> str:
 
 
 def words_of(nest: Sequence[Node]) -> str:
-    """What a nest computes: `mul, add, tanh: float32[64]`."""
+    """Describe the operations of a nest: `mul, add, tanh: float32[64]`."""
     words = join_words(map(word_of, nest))
     shape = show_shape(
         tuple(extent if isinstance(extent, int) else None for extent in nest[0].shape)

@@ -1,4 +1,4 @@
-"""The body of a loop as it is lowered: its block, and the nodes of its parameters."""
+"""The body of a loop during lowering: its block, and the nodes of its parameters."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room:
 
 
 def _counted(node: Node) -> str | None:
-    """The path of the loop of a result, if it runs its trip count, whatever it slices.
+    """The path of the loop of a result, if it runs exactly its trip count.
 
     If a loop slices, interp first reports lengths that disagree.
     """

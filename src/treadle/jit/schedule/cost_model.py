@@ -36,7 +36,7 @@ COPIED, ADDED = _READ + _WRITTEN, _PLAIN
 
 
 def per_product(dtype: DType, rows: object) -> float:
-    """The cost of one product in a matrix product with so many rows, and of adding it."""
+    """The cost of one product in a matrix product with this number of rows, and of adding it."""
     together = min(max(rows, 1), _ROWS) if isinstance(rows, int) else _ROWS
     return (_PRODUCT + _FACTOR / together) * _words(dtype)
 

@@ -151,7 +151,7 @@ def is_expensive(node: Node) -> bool:
 
 
 def has_long_latency(node: Node, row: int) -> bool:
-    """Whether a chain of so many expensive functions is too long for it."""
+    """Whether a chain of this many expensive functions is too long for it."""
     if row <= _MAX_EXPENSIVE_CHAIN or not node.is_static or node.size > _CACHED_ELEMENTS:
         return False
     return _is_called(node) or not interleaves(node.shape[-1])

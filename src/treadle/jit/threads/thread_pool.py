@@ -55,7 +55,7 @@ POOL_SETTINGS = PoolSettings()
 
 
 def minimum_work_ns(threads: int) -> int:
-    """The nanoseconds from which a nest runs on so many threads; 0: never."""
+    """The nanoseconds from which a nest runs on this many threads; 0: never."""
     return POOL_SETTINGS.least if threads > 1 and is_available() else 0
 
 
@@ -122,7 +122,7 @@ class ThreadPool:
         self.place = ctypes.addressof(self.words)
 
     def gather(self, threads: int) -> bool:
-        """Start workers for so many threads; returns whether there are any."""
+        """Start workers for this many threads; returns whether there are any."""
         wanted = min(threads - 1, _MAX_WORKERS)
         while self.helpers < wanted:
             try:

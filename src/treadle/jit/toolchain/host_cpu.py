@@ -54,7 +54,7 @@ _KEPT = ctypes.CFUNCTYPE(ctypes.c_uint32)
 _LIBRARY = "libllvmlite"
 _MIN_LIBRARY_BYTES = 20_000_000
 """A smaller library links LLVM dynamically: its size does not tell which LLVM is used."""
-"""What has LLVM in it, and the bytes of one that has it whole: a smaller one reads another file."""
+"""Libraries that contain LLVM, and the least size of one that contains it completely."""
 
 
 @cache

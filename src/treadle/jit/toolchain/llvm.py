@@ -85,7 +85,7 @@ def _machine(target: Target, effort: int = 3) -> Any:
 def _features(target: Target) -> str:
     """The features of a target, with vectors as wide as it says.
 
-    Of Intel's processors with registers of 64 bytes LLVM uses 32 unless it is told otherwise.
+    By default LLVM uses only 32 bytes of the 64-byte registers of Intel's processors.
     """
     is_wide = target.vector_bytes == 64 and target.triple.startswith("x86_64")
     return ",".join(filter(None, (target.features, "-prefer-256-bit" * is_wide)))

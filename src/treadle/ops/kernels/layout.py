@@ -240,7 +240,7 @@ def space_to_depth(x: np.ndarray, *, blocksize: int, mode: str = "DCR") -> Any:
 def reverse_sequence(
     x: np.ndarray, lengths: np.ndarray, *, batch_axis: int, time_axis: int
 ) -> np.ndarray:
-    """The first lengths[b] time steps of batch b backwards, the rest as they are."""
+    """Reverse the first lengths[b] time steps of batch b; the rest is unchanged."""
     result = x.copy()
     source, target = (np.moveaxis(each, (batch_axis, time_axis), (0, 1)) for each in (x, result))
     for batch, length in enumerate(lengths.tolist()):

@@ -75,7 +75,7 @@ def expose(
     if not found and not refused:
         raise InputError(
             f'values: "{selector}" picks only constants, captures and inputs, which are the same in'
-            " every iteration; wanted what steps make, or what a loop carries or slices"
+            " every iteration; wanted results of steps, or values that a loop carries or slices"
         )
     if not found:
         return Exposure(model, {}, refused)
@@ -107,7 +107,7 @@ def expanded(model: Model, expand: Expand | None) -> Model:
 
 
 def _recent_enough(model: Model, expand: Expand | None) -> Model:
-    """The model in an opset that exposing can write; as it is where it has no form there."""
+    """The model in an opset that exposing supports; unchanged if it has no form there."""
     if model.opsets.get("", 0) >= OLDEST or expand is None:
         return model
     try:
@@ -150,7 +150,7 @@ def _wanted(found: Sequence[Target], where: Mapping[str, BlockScope], capacity: 
 
 
 _EVERY_FORM = 18
-"""The opset from which every form of what is exposed can be written."""
+"""The opset from which every form of exposed values can be expressed."""
 _OLDEST_IR = 4
 """The IR version from which constants need not be inputs."""
 

@@ -1,4 +1,4 @@
-"""Decides what is exposed, in which form, and why a value cannot be."""
+"""Decides which values are exposed, in which form, and why others cannot be."""
 
 from __future__ import annotations
 

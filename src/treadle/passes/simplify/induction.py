@@ -25,7 +25,7 @@ class AffineIndex(NamedTuple):
     back: bool = False
 
     def range(self, trips: int) -> tuple[int, int]:
-        """The least number over so many iterations, and the one after the greatest."""
+        """The least number over a number of iterations, and the one after the greatest."""
         if self.back:
             return self.first - trips + 1, self.first + 1
         return self.first, self.first + trips

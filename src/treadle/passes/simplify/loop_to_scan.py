@@ -113,7 +113,7 @@ def _scan(loop: Loop, trips: int, path: str, writer: StepBuilder) -> Loop:
 
 
 def scan_of(loop: Loop, trips: int, writer: StepBuilder) -> Loop:
-    """The loop of so many iterations as a Scan of its items; over numbers if it reads none."""
+    """The loop as a Scan of its items; over numbers if it reads none."""
     at, found, view = writer.at, _items(loop, trips, writer.at), ports(loop)
     info = replace(loop.info, op="Scan", version=at.version("Scan") or 0, attributes={})
     empty = view._replace(iteration=None, condition=None, next_condition=None)

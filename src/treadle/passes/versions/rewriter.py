@@ -233,7 +233,7 @@ class Rewriter:
         return self.op("Slice", x, starts=[start], ends=[end], axes=[axis])
 
     def cast(self, x: Value, dtype: DType) -> Value:
-        """The tensor in another element type; itself where it has that one."""
+        """The tensor in another element type; itself if it has that type."""
         if self.dtype(x) is dtype:
             return x
         return self.op("Cast", x, to=ops.element_to_proto(dtype))

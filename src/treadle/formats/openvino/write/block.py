@@ -96,7 +96,7 @@ def _check_kinds(step: Step) -> None:
 def _refuse_kind(name: str, type_: Type) -> None:
     hint = ""
     if show_type(type_).startswith("seq"):
-        hint = "collect what a loop appends in a stacked output (a scan output) of the loop"
+        hint = "let the loop stack the elements (as a scan output) instead of appending them"
     elif show_type(type_).startswith("optional"):
         hint = "use the value itself, or two models"
     raise Refusal(f"{name} is {show_type(type_)}, and OpenVINO IR holds tensors only", hint)

@@ -73,7 +73,7 @@ def _empty(stack: StackedPort) -> Literal:
     element = stack.element
     type_ = tensor_of(element.name if element else "", element.type if element else None)
     if type_.shape is None or type_.dtype is None:
-        raise Refusal("it never runs, and the rank of what it stacks is not known")
+        raise Refusal("it never runs, and the rank of a stacked element is not known")
     extents = [dim if isinstance(dim, int) else 0 for dim in type_.shape]
     extents.insert(stack.role.axis % (len(extents) + 1), 0)
     return Literal(np.zeros(extents, type_.dtype.numpy), type_.dtype)

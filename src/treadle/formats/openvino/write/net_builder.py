@@ -49,7 +49,7 @@ class BodyBuilder:
         self._taken: set[str] = set()
         self.parameters: list[Wire] = []
         self.viewed: dict[int, Wire] = {}
-        """What a view is of, by layer."""
+        """The source of each view, by layer."""
         self._names: dict[str, int] = {}
         self._constants: dict[object, Wire] = {}
 

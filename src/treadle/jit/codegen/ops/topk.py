@@ -204,7 +204,7 @@ class _Heap:
 
 
 def _is_many(count: Index, extent: Index) -> bool:
-    """Whether so many items are wanted that sorting all is faster."""
+    """Whether sorting all items is faster than a heap for this number of wanted items."""
     if not isinstance(count, int) or not isinstance(extent, int):
         return False
     return count >= _MIN_SORTED and count * _SORTED_SHARE >= extent

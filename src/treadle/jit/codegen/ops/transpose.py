@@ -25,7 +25,7 @@ from treadle.jit.schedule.storage import transposed_axes
 Indices = tuple[Index, ...]
 _ASSUMED_EXTENT = 64
 """The assumed value of a dynamic extent in the cost estimate."""
-"""About what an extent may be that only the run tells."""
+"""The assumed value of a dynamic extent in the cost estimate."""
 
 
 def copy_view(

@@ -168,7 +168,7 @@ def tanh(builder: FunctionBuilder, value: Any) -> Any:
 
 
 def sigmoid(builder: FunctionBuilder, value: Any) -> Any:
-    """1 / (1 + e) of what is positive, e / (1 + e) below, where e = exp(-|x|).
+    """1 / (1 + e) for x > 0, else e / (1 + e), where e = exp(-|x|).
 
     The rounding error of 1 + e is corrected afterwards.
     """

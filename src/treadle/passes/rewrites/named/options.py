@@ -20,7 +20,7 @@ Run = Callable[[Model, Mapping[str, np.ndarray]], Sequence[np.ndarray]]
 
 
 def _no_run(model: Model, feeds: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
-    raise AssertionError("nobody said how to run a model")
+    raise AssertionError("no function to run a model was given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class RewriteOptions:
     """The steps to rewrite, and definitions of operators.
 
     `paths`: globs over the paths of loops and branches. `expand`: the function that the standard
-    defines an operator by. `run` confirms on data what was proven.
-    `capacity`: how many items a static cache holds.
+    defines an operator by. `run` runs a model, to confirm a proof on data. `capacity`: the number
+    of items in a static cache.
     """
 
     paths: tuple[str, ...] = ("*",)

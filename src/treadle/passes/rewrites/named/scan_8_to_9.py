@@ -30,6 +30,6 @@ def scan_8_to_9(model: Model, options: RewriteOptions) -> tuple[Model, Report]:
     for visit in walk(after):
         if isinstance(visit.step, Leaf) and visit.step.domain == _OWN:
             what = "only treadle can check the lengths of its sequences"
-            told.add(visit.path, what, "leave the lengths out, and mask what is padded")
+            told.add(visit.path, what, "leave the lengths out, and mask the padding")
     told.refuse()
     return to_onnx_loops(after), Report(tuple(replace(each, name=NAME) for each in report.done))

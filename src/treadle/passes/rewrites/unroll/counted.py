@@ -10,7 +10,7 @@ from treadle.passes.simplify.context import PassContext
 
 
 def counted_line(loop: Loop, trips: int, at: PassContext) -> Line:
-    """The straight-line code of a loop with exactly so many iterations; in open form."""
+    """The straight-line code of a loop with a known number of iterations; in open form."""
     line = Line(loop, at)
     carried: list[Value | None] = [port.initial for port in line.view.carried]
     rows: list[list[Value | None]] = []

@@ -135,7 +135,7 @@ def exact_convolution(at: Rewriter, step: Leaf) -> Adapted:
     shape = at.shape(weights)
     terms = prod(n if isinstance(n, int) else 1 << 30 for n in (shape or (1 << 30,))[1:])
     if terms * 255 * 255 >= 1 << 24:
-        raise NoForm("a sum of so many products is not exact in float32")
+        raise NoForm("a sum of this many products is not exact in float32")
     zeros = [operand(step, 2), operand(step, 3)]
     wide = []
     for value, zero in zip((x, weights), zeros, strict=True):

@@ -66,7 +66,7 @@ def lacks(leaf: Leaf) -> bool:
     return (leaf.domain, leaf.op) not in ROWS and _reason(leaf) is None
 
 
-_SEQUENCE = "collect what a loop appends in a stacked output (a scan output) of the loop"
+_SEQUENCE = "let the loop stack the elements (as a scan output) instead of appending them"
 _REASONS: tuple[tuple[str, str, str], ...] = (
     ("Sequence", "OpenVINO IR has no sequences", _SEQUENCE),
     ("ConcatFromSequence", "OpenVINO IR has no sequences", _SEQUENCE),

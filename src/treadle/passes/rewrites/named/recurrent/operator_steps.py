@@ -59,7 +59,7 @@ def write_operator(
 def _shape(value: Value | None, around: Surroundings) -> tuple[Dim, ...]:
     shape = around.at.shape(value)
     if shape is None:
-        raise Unreadable("the shape of what it gives is not certain")
+        raise Unreadable("the shape of a result is not known")
     return shape
 
 

@@ -125,7 +125,7 @@ def _elementwise(combine: Callable[[Algebra, Row, Row], Row]) -> Callable[[Reade
 
 def _quotient(algebra: Algebra, left: Row, right: Row) -> Row:
     if right.linear or right.products:
-        raise Unreadable("its step divides by what is no constant")
+        raise Unreadable("its step divides by a value that is not constant")
     return algebra.multiply(left, algebra.constant(1 / right.bias))
 
 
@@ -266,7 +266,9 @@ def _where(at: Reader, step: Leaf) -> Row:
     condition, then, other = step.operands
     going = None if condition is None else at.choice(condition)
     if going is None:
-        raise Unreadable("its step has a Where by what is not proven to be a sequence's end")
+        raise Unreadable(
+            "its step has a Where whose condition is not proven to be a sequence's end"
+        )
     at.expect_alike(then, other)
     shape = at.at.shape(condition)
     if shape is None or shape[-1:] != (1,):

@@ -60,7 +60,7 @@ class Reading:
         """The rank of a value."""
         shape = self.at.shape(value)
         if shape is None:
-            raise Unmasked("the rank of what it reads is not certain")
+            raise Unmasked("the rank of an operand is not known")
         return len(shape)
 
     def only(self, position: int = 0) -> tuple[Value, Grown]:
@@ -198,7 +198,7 @@ def _softmax(at: Reading) -> Mapping[Value, Grown]:
     if axis % rank != grown.axis:
         return at.keep(replace(grown, zero=False))
     if grown.length.valid is None:
-        raise Unmasked("it is a Softmax over what may have no items")
+        raise Unmasked("it is a Softmax over items that may be empty")
     dtype = at.at.dtype(value)
     if dtype is None:
         raise Unmasked("its element type is not known")
@@ -221,7 +221,7 @@ def _product(at: Reading) -> Mapping[Value, Grown]:
         raise Unmasked("it is a product with a vector")
     summed = one is not None and one.axis == ranks[0] - 1
     if summed != (other is not None and other.axis == ranks[1] - _MATRIX):
-        raise Unmasked("it sums over the cache with what has as many items")
+        raise Unmasked("it sums over the cache and another tensor with as many items")
     if summed:
         assert one is not None
         assert other is not None
@@ -257,7 +257,7 @@ def _attention(at: Reading) -> Mapping[Value, Grown]:
         raise Unmasked("its axis of items is not that of the cache")
     valid = keys.length.valid
     if valid is None:
-        raise Unmasked("it attends to what may have no items")
+        raise Unmasked("it attends to items that may be empty")
     mask = at.to.leaf("Reshape", valid, at.to.ints(1, 1, 1, -1))
     at.to.steps.append(replace(at.step, operands=(query, key, value, mask)))
     return {}
