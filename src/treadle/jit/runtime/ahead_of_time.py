@@ -110,7 +110,7 @@ def _expect_told(inputs: Iterable[str], types: Iterable[Type | None]) -> None:
             missing.setdefault(what, []).append(name)
     if missing:
         said = (f"{what} of {', '.join(names)}" for what, names in missing.items())
-        raise Declined(f"the types do not determine {'; '.join(said)}")
+        raise Declined(f"they do not determine {'; '.join(said)}")
 
 
 def _missing(known: Type | None) -> Iterator[str]:
