@@ -136,14 +136,16 @@ def test_runs_are_the_same_whoever_asked():
 
 MISSING = {
     "they do not determine the rank of p": loop("6,7").replace("[6,7] p", "[] p"),
-    "they do not determine the shape of all items of p": """g (int64 n, seq(float[K]) p) => (float[N] y) {
+    "they do not determine the shape of all items of p": """
+    g (int64 n, seq(float[K]) p) => (float[N] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float e) {
         on = Identity (go)
         t = SequenceAt (p, i)
         e = ReduceSum <keepdims = 0> (t)
       }>
     }""",
-    "they do not determine the presence of p": """g (int64 n, optional(float[2]) p) => (int64[T] y) {
+    "they do not determine the presence of p": """
+    g (int64 n, optional(float[2]) p) => (int64[T] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 e) {
         on = Identity (go)
         has = OptionalHasElement (p)
