@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,3 +70,41 @@ def test_parameters_of_the_native_engine_are_whole_words() -> None:
 def test_a_name_of_one_letter_is_found() -> None:
     source = "def f(a, *c, b=1): return lambda x: x"
     assert one_letter_parameters(source) == ["f(a)", "f(b)", "f(c)"]
+
+
+# Prose: the rules of ruff's pydocstyle hold that docstrings exist; these, that they are plain.
+
+ROOT = SOURCE.parents[1]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+DIALECT = (
+    "so many", "run tells", "nothing tells", "nobody knows", "no one knows", "held outside",
+    "made ready", "made anew", "written anew", "in the place of", "hangs on", "hang on",
+    "takes no notice", "told beforehand", "beside the other", "truth value", "truth values",
+    "to no end", "as interp has it", "what comes behind", "what stands", "what came of",
+    "said in words", "who runs what", "who runs steps", "is to be had", "of late", "whichever it is",
+)  # fmt: skip
+"""Phrases of the private dialect that this code was once written in."""
+
+_DIALECT = re.compile(r"\b(?:" + "|".join(DIALECT).replace(" ", r"\s+") + r")\b")
+
+
+def dialect(text: str) -> list[str]:
+    """The phrases of the dialect in a text; a literal that is split over lines counts as one."""
+    return _DIALECT.findall(re.sub(r"\"\n\s*f?\"", "", text.lower()))
+
+
+def test_prose_is_without_phrases_of_the_dialect() -> None:
+    read = {str(file.relative_to(ROOT)): file.read_text() for file in (*FILES, *PAGES)}
+    assert {name: found for name, text in read.items() if (found := dialect(text))} == {}
+
+
+def test_a_phrase_of_the_dialect_is_found() -> None:
+    assert dialect('"an extent that only the run"\n    " tells"') == ["run tells"]
+
+
+def test_the_glossary_names_files_that_exist() -> None:
+    rows = re.findall(r"^\|.*\|([^|]*)\|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    paths = [path for row in rows for path in re.findall(r"`([\w/]+\.py|[\w/]+/)`", row)]
+    assert len(paths) > 50
+    assert [path for path in paths if not (SOURCE / path).exists()] == []

@@ -21,15 +21,15 @@ typedef struct treadle_tensor {
 /* One of the parts that some work is divided into. */
 typedef void (*treadle_part)(void *data, int64_t number, int64_t parts);
 
-/* What a run may use, and how far it may go. Set `size` to sizeof(treadle_run) and the rest to
-   zero, then what is wanted. */
+/* Memory and bounds of a run. Set `size` to sizeof(treadle_run) and the other fields to zero, then
+   the fields that are needed. */
 typedef struct treadle_run {
   size_t size;
   /* At least NAME_workspace(in) bytes; two runs at the same time need one each. */
   void *workspace;
-  /* Memory for outputs whose size only the run tells: called with null and a size, it gives
-     memory or null; called with memory and size 0, it takes the memory back. Without it, such an
-     output is memory of realloc, and the caller must free it. */
+  /* Allocates outputs whose size is not known before the run: called with null and a size, it
+     returns memory or null; called with memory and size 0, it frees the memory. Without it, such
+     an output is allocated by realloc, and the caller must free it. */
   void *(*grow)(void *user, void *memory, size_t bytes);
   /* Asked every few milliseconds; anything but 0 stops the run. */
   int32_t (*poll)(void *user);
@@ -74,7 +74,7 @@ int32_t {name}_abi(void);
 const char *{name}_describe(void);
 
 /* Sets rank, dtype and shape of the outputs for these inputs; `shape` must have room for
-   {upper}_RANK numbers. An extent of -1 is one that only the run tells. */
+   {upper}_RANK numbers. An extent of -1 is not known before the run. */
 int32_t {name}_shapes(const treadle_tensor in[], treadle_tensor out[]);
 
 /* How many bytes of memory a run with these inputs needs as its workspace; 0 for none. */

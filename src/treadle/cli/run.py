@@ -32,9 +32,9 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 @click.option("--atol", type=float, help="Absolute tolerance of floats; by default by dtype.")
 @engines_option
 @click.option(
-    "--max-iterations", type=int, help="Stop after so many iterations of all loops together."
+    "--max-iterations", type=int, help="Stop after this number of iterations of all loops together."
 )
-@click.option("--max-seconds", type=float, help="Stop after so many seconds.")
+@click.option("--max-seconds", type=float, help="Stop after this number of seconds.")
 @click.option("--max-bytes", type=int, help="Stop if loops hold more bytes than this.")
 @click.option(
     "--trace",

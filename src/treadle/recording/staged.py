@@ -74,7 +74,7 @@ class _Progress:
 
 
 class StagedModel:
-    """A model in stages, each made ready once, for any number of runs.
+    """A model in stages, each prepared once, for any number of runs.
 
     With a selector, the selected values are exposed, stage by stage; without one the plain model
     runs.

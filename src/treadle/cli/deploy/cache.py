@@ -29,7 +29,7 @@ _DAY = 86400.0
     help="The cache folder; by default TREADLE_CACHE_DIR or the platform's.",
 )
 @click.option(
-    "--older-than", type=float, metavar="DAYS", help="Only files not used for so many days."
+    "--older-than", type=float, metavar="DAYS", help="Only files not used for this number of days."
 )
 @json_option
 def cache(action: str, folder: Path | None, older_than: float | None, as_json: bool) -> None:

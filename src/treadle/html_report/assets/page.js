@@ -1,4 +1,4 @@
-// The page: what stands above the blocks, blocks that open, choosing, searching, keys.
+// The page: its header, folding of blocks, selection, search and keyboard shortcuts.
 const element = (id) => document.getElementById(id);
 let chosen = null;
 

@@ -22,42 +22,43 @@ It becomes a host call.
 """
 _HEAD = """# Operators in native code
 
-What becomes of an operator inside a loop that is compiled, by the versions of its schema.
+How the native engine runs each operator inside a compiled loop, by versions of its schema.
 
-* **native**: it is part of the machine code. Where one of its operands says axes, that operand
-  is known when the kernel is made, or the operator is called; shapes, bounds, steps, lengths,
-  counts, pads and repetitions may be those of the run. A Squeeze without axes takes extents of the
-  run for other than 1; where one is 1, the loop goes to another engine.
-* **called**: the machine code calls its numpy kernel, each time for about 5 microseconds more than
-  the kernel takes. What a native operator has no code for (training, axes that only the run
-  tells) is called, too. Extents of its operands and results may be those of the run. Where numpy
-  has no kernel (an operator of another domain, such as `com.microsoft`) or would compute much,
-  onnxruntime's kernel of that one operator is called, if the session's `engines` name onnxruntime.
-* **declined**: the loop goes to another engine, for the reason given.
+* **native**: it is part of the machine code. An operand that gives axes must be a constant of the
+  kernel; otherwise the operator is a host call. Shapes, bounds, steps, lengths, counts, pads and
+  repetitions may be computed in the run. A Squeeze without axes assumes that an extent which is
+  unknown before the run is not 1; if it is 1, the loop falls back to another engine.
+* **called**: the machine code makes a host call to the operator's numpy kernel, which costs about
+  5 microseconds more than the kernel itself. So do forms of a native operator without native code
+  (training mode, axes not known before the run). Extents of its operands and results may depend
+  on the run. If numpy has no kernel (an operator of another domain, such as `com.microsoft`) or
+  the operator computes much, onnxruntime's kernel of that one operator is called instead, provided
+  that the session's `engines` include onnxruntime.
+* **declined**: the loop is run by another engine, for the reason given.
 
-Sequences are native tensors: of elements that are alike one with an axis more, of others their
-elements one after the other, with where each ends and its shape. So is an optional that may be
-empty: whether it has an element, and the element. What native code has no form for is held outside,
-by number, and every operator of it is called: text and other element types, tensors whose rank only
-the run tells. A loop may carry, slice and stack it all the same.
+Sequences are native tensors. If all elements have one shape, the sequence is a tensor with one more
+axis; otherwise it is a buffer of the elements, with the offset and shape of each. An optional that
+may be empty is a flag and an element. Values without a native form (text, other element types,
+tensors of a rank that is not known before the run) stay on the host and have a handle in native
+code; all operators on them are host calls. A loop may still carry, slice and stack them.
 
-On Linux, loop nests that are expected to take 1.5 microseconds or more are shared by as many
-threads as `intra_op_num_threads` says, 0 for all processors of the process; where a run finds that
-this is not faster, it goes on alone. The results are the same bits. What is not shared: gathered
-and scattered rows, running sums, grids that run by antidiagonals, loops that run part by part.
+On Linux, loop nests that are expected to take 1.5 microseconds or more are divided among
+`intra_op_num_threads` threads (0: all processors of the process); if a run finds that this is not
+faster, it continues on one thread. The results have the same bits. Gathered and scattered rows,
+running sums, wavefront grids and loops that are run in parts are not divided.
 
 Element types in native code:
 {dtypes}.
-A native operator is native for each of them that its schema has. Called all the same:
+A native operator is native for each of them that its schema has. Host calls nevertheless:
 {exceptions}.
 
 float16 and bfloat16 are computed in float32 and rounded after every operator; in a Shrink or a
 recurrent operator of float16, after every sum, product and function of its formulas. Functions of a
-float32 are within 2 ULP over all their range, trigonometric and hyperbolic ones and powers within
-0.6; of float64, those that have no form of their own are the C library's. Products and sums of
-elements are rounded one by one, as interp does. Sums of a reduction or of a product of matrices may
-be reordered, and so may a recurrence of single numbers that is linear, such as a moving average:
-that is computed in float64, several iterations at once, and rounded where it leaves.
+float32 are within 2 ULP over their whole range, trigonometric and hyperbolic functions and powers
+within 0.6. Functions of a float64 without code of their own are those of the C library. Products and
+sums of elements are rounded one by one, as in `interp`. Sums of a reduction or of a product of
+matrices may be reordered, and so may a linear recurrence of single numbers, such as a moving
+average: it is computed in float64, several iterations at once, and its results are rounded.
 
 `pytest tests/jit/policy/test_operator_table.py --update-golden` writes this page.
 """

@@ -114,7 +114,7 @@ def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> s
     found = list(_nodes(free.kernel.main, 0))
     vague = [node for node, depth in found if not depth and isinstance(node.op, MatMul)]
     if not all(node.is_static and node.operands[0].is_static for node in vague):
-        return "only the run tells how much a product outside of loops is to do"
+        return "the size of a matrix product outside of loops is not known before the run"
     branches = sum(isinstance(step, Branch) for step in steps)
     saved = sum(map(_saved_by, steps)) + branches * _BRANCH_NS
     lost = cost + sum(_lost(node, 1, kernels) * _ASSUMED_ITERATIONS**depth for node, depth in found)

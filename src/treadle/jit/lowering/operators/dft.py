@@ -76,7 +76,7 @@ def _dft(
 
 
 def _of_length(builder: KernelBuilder, signal: Node, axis: int, count: int) -> Node:
-    """Cut after so many elements, or with zeros behind."""
+    """Truncate the signals to `count` elements, or pad them with zeros."""
     given = extents_of(signal)
     if given[axis] < count:
         ends = [(0, count - given[axis] if k == axis else 0) for k in range(len(given))]
