@@ -82,7 +82,7 @@ DIALECT = (
     "made ready", "made anew", "written anew", "in the place of", "hangs on", "hang on",
     "takes no notice", "told beforehand", "beside the other", "truth value", "truth values",
     "to no end", "as interp has it", "what comes behind", "what stands", "what came of",
-    "said in words", "who runs what", "who runs steps", "is to be had", "of late", "whichever it is",
+    "said in words", "who runs what", "who runs steps", "is to be had", "of late",
 )  # fmt: skip
 """Phrases of the private dialect that this code was once written in."""
 

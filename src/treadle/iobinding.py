@@ -36,7 +36,7 @@ class Bound(Protocol):
         ...
 
     def run(self, output_names: Sequence[str], input_feed: Any, run_options: Any, /) -> list[Any]:
-        """Run the model."""
+        """Run the model; the values of the requested outputs, in their order."""
         ...
 
     def output_type(self, name: str) -> Any:

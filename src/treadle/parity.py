@@ -100,7 +100,7 @@ MISSING: Mapping[str, Mapping[str, str]] = {
 
 
 def missing(owner: str, name: str) -> AttributeError:
-    """The error for a missing name; for a name of onnxruntime it tells what to use instead."""
+    """The error for a missing name; for a name of onnxruntime it names the replacement."""
     why = MISSING[owner].get(name)
     kind = f"module 'treadle' has no attribute {name!r}"
     text = kind if owner == MODULE else f"{owner!r} object has no attribute {name!r}"

@@ -135,7 +135,7 @@ class FallbackRequired(Exception):
 class CompilationReport:
     """A report for `explain`: the code an engine compiled for one signature of a region's inputs.
 
-    `title` names the signature, `facts` are lines of prose, `data` has the same facts for programs.
+    `title` names the signature, `facts` are sentences, `data` has the same facts as values by key.
     `code("kernel")` and `code("llvm")` give the code as text.
     """
 

@@ -105,7 +105,10 @@ class StagedModel:
         expose: Expose | None = None,
         selector: Selector | None = None,
     ) -> StagedModel | None:
-        """The stages of a model, whose loops at these paths run in windows; None where none can."""
+        """Divide a model into stages, so that the loops at these paths run in windows.
+
+        None if no loop can.
+        """
         parts = stages(model, loops)
         return None if parts is None else cls(model, loops, parts, prepare, expose, selector)
 

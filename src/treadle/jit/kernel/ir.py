@@ -106,7 +106,7 @@ class DimOf:
 class Guard:
     """If the operand is false the kernel fails, and another engine must run the region.
 
-    `is_of_shapes`: it compares extents, which a narrower signature would make unnecessary.
+    `is_of_shapes` marks a guard that compares extents; a narrower signature makes it unnecessary.
     """
 
     is_of_shapes: bool = False

@@ -56,7 +56,7 @@ def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
 
 
 def _is_worth_it(context: CodegenContext, right: Node) -> bool:
-    """Whether it is large, and badly aligned."""
+    """Whether the matrix is large enough to pack, and its rows are badly aligned."""
     rows, columns = symbolic_dims(right)
     if (
         right.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS)

@@ -247,7 +247,7 @@ def rnn(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes)
 @lowers("GRU", 1, 3, 7, 14, 22)
 @in_float32_except_float16
 def gru(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
-    """Gates z, r and h; `linear_before_reset` says whether r acts before or after R."""
+    """GRU with gates z, r and h; `linear_before_reset` decides if r applies before or after R."""
     r = _recurrence(builder, operands, attributes)
     functions, size = r.activations(["Sigmoid", "Tanh"]), r.hidden
     is_after = bool(attributes.get("linear_before_reset"))

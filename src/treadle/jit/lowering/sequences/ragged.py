@@ -120,7 +120,7 @@ def element(builder: KernelBuilder, items: Ragged, place: Number) -> Node:
 
 
 def concatenated(builder: KernelBuilder, items: Ragged, axis: int) -> Node:
-    """The elements concatenated along an axis; they agree along the others."""
+    """Concatenate the elements along an axis; their other extents must agree."""
     builder.expect(builder.compare("greater", items.length, 0))
     first = _shape(builder, items, 0)
     _expect_alike(builder, items, [k for k in range(items.rank) if k != axis])

@@ -60,7 +60,7 @@ def clip_whole(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Max Min", 12)
 def extremes(at: Rewriter, step: Leaf) -> Adapted:
-    """Choose extremes of integers pair by pair."""
+    """Replace Max or Min of integers by comparisons and selects, two operands at a time."""
     values = [value for value in step.operands if value is not None]
     if at.dtype(values[0]) in _FLOATS:
         return step

@@ -99,7 +99,7 @@ def _changed(block: Block, walk: Walk, *, of_one: bool = False) -> Block:
 
 
 def _scans(step: Leaf, walk: Walk, writer: Writer, *, of_one: bool) -> Sequence[Value] | None:
-    """The values that replace the step's results; None if it stays."""
+    """The values that replace the step's results; None if the step is not rewritten."""
     if not walk.means(step):
         return None
     settings = settings_of(step.op, attributes_of(step.attributes))
