@@ -13,7 +13,7 @@ from treadle.jit import internal_errors
 from treadle.jit.runtime import ahead_of_time, region_compiler
 
 NOT_YET = "not compiled yet: native code will be tried at the first run, for the shapes that come"
-NO_CODE = "# nothing is compiled yet, and types alone give no code: "
+NO_CODE = "# nothing is compiled yet, and the types do not suffice: "
 
 
 def loop(shape="6,7", given="float"):
