@@ -111,7 +111,7 @@ class Debugger:
 
     @public
     def back(self, steps: int = 1) -> bool:
-        """Go back over so many values that nodes made; False where no more are kept."""
+        """Go back over this number of computed values; False if no more are kept."""
         expect(steps, int, "steps", "a whole number")
         for at in range(self._at - 1, -1, -1):
             event = self._history[at]

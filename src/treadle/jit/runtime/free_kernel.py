@@ -67,7 +67,7 @@ def _held_back(kernel: Kernel) -> Iterator[str]:
     """Why a kernel needs Python."""
     for node in all_nodes(kernel.main):
         if isinstance(node.op, HostCall) and node.op.leaf.domain == BOXED_DOMAIN:
-            yield "values whose element type or rank only the run tells have no native form"
+            yield "values of unknown element type or rank have no native form"
         elif isinstance(node.op, HostCall):
             yield f"{operator_of(node.op.leaf)} has no native code for its operands here"
     if kernel.boxed_results:

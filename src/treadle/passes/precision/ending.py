@@ -14,7 +14,7 @@ from treadle.infer import IncrementalInference, array_of
 from treadle.ir import Block, Leaf, Loop, Value, ports, reads, step_path, walk_block
 
 _ENDLESS = 2**31
-"""So many iterations count as no bound."""
+"""A bound of this number of iterations counts as no bound."""
 
 
 @dataclass(frozen=True, slots=True)
