@@ -17,15 +17,20 @@ HEAD = """# Map
 One line for every file of `src/treadle`: the first sentence of its docstring. The rooms stand in
 the order of the arrows: a room imports only rooms below it.
 `pytest tests/test_map.py --update-golden` writes this page anew.
+
+How to add an operator, a pass, a rule with its fix, or an engine: a section each of
+[CONTRIBUTING.md](../CONTRIBUTING.md).
+How to add a loop strategy: [native-engine.md](native-engine.md).
 """
 OTHERS = {
+    "ops/contrib.txt": "The operators that onnxruntime adds or keeps: versions and types.",
     ".onnxtxt": "A model of the demo, as text.",
     ".c": "The C source of operators of onnxruntime, around the functions of a library.",
     ".css": "The style of the page of `treadle report`.",
     ".html": "The frame of the page of `treadle report`.",
     ".mjs": "JavaScript that loads a WebAssembly module of a model, and calls it.",
     ".tsv": "What `python -m tools.sweep` found onnxruntime to get wrong, a row a fault.",
-    ".txt": "Examples of rules: what they are about, a bad model, the same mended.",
+    ".txt": "Examples of the rules on {}: a bad model, and the same mended.",
     ".typed": "Says that the package has types.",
 }
 
@@ -57,7 +62,7 @@ def sentence(file: str) -> str:
     if path.suffix == ".js":
         return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("// ")
     if path.suffix != ".py":
-        return OTHERS[path.suffix]
+        return OTHERS.get(file) or OTHERS[path.suffix].format(path.stem.replace("_", " "))
     said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert said, f"{file} has no docstring"
     first = " ".join(said.split("\n\n")[0].split())
