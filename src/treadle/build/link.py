@@ -68,6 +68,10 @@ def link(name: str, named: NamedTarget, folder: Path) -> Path:
         memory = folder / named.name / ".memory.o"
         memory.write_bytes(jit.memory_object(named.target))
         others, exports = (memory,), (*exports, "realloc", "free")
+    if named.form == "coff":
+        floats = folder / named.name / ".floats.o"
+        floats.write_bytes(jit.float_object(named.target))
+        others = (floats,)
     job = _Job(archive, output, others, exports, named)
     compiler = _cc(named)
     command = _by_cc(compiler, job) if compiler else _BY_ZIG[named.form](job)
@@ -153,7 +157,7 @@ def _wasm_by_zig(job: _Job) -> list[str]:
 def _other_by_zig(job: _Job) -> list[str]:
     return zig(
         "cc", "-target", job.named.zig, "-shared", "-o", str(job.output),
-        "-Wl,--whole-archive", str(job.archive), "-Wl,--no-whole-archive",
+        "-Wl,--whole-archive", str(job.archive), "-Wl,--no-whole-archive", *map(str, job.others),
     )  # fmt: skip
 
 

@@ -7,7 +7,14 @@ from treadle.jit.engine import Jit, cache_folder
 from treadle.jit.kernel.free_kernel import FreeKernel
 from treadle.jit.kernel.node_builder import NATIVE, Declined
 from treadle.jit.kernel.target import Target
-from treadle.jit.library import Member, Signatures, compile_library, memory_object, signatures
+from treadle.jit.library import (
+    Member,
+    Signatures,
+    compile_library,
+    float_object,
+    memory_object,
+    signatures,
+)
 from treadle.jit.policy.companions import may_be_small
 from treadle.jit.policy.profitability import why_library_loses
 from treadle.jit.runtime.free_kernel import free_kernels, operators_without_code
@@ -25,6 +32,7 @@ __all__ = [
     "Target",
     "cache_folder",
     "compile_library",
+    "float_object",
     "free_kernels",
     "host_target",
     "may_be_small",

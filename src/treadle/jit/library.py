@@ -10,7 +10,14 @@ from treadle.jit.kernel.ir import SymbolicDim
 from treadle.jit.kernel.target import Target
 from treadle.jit.runtime.free_kernel import free_code, free_object
 
-__all__ = ["Member", "Signatures", "compile_library", "memory_object", "signatures"]
+__all__ = [
+    "Member",
+    "Signatures",
+    "compile_library",
+    "float_object",
+    "memory_object",
+    "signatures",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,11 @@ def memory_object(target: Target) -> bytes:
     from treadle.jit.codegen import library
 
     return free_object(library.MEMORY, target)
+
+
+def float_object(target: Target) -> bytes:
+    """An object file with `_fltused`, which Windows code with floats asks of its C library."""
+    return free_object("@_fltused = global i32 39029", target)
 
 
 def _kernel_members(name: str, code: FreeCode, target: Target) -> list[Member]:
