@@ -55,5 +55,5 @@ def test_a_fault_of_an_argument_is_a_value_error_and_one_of_its_type_a_type_erro
         session.run(None, {})
     with pytest.raises(TypeError, match="wanted a dict"):
         session.run(None, [1.0])
-    with pytest.raises(TypeError, match="is no operator"):
+    with pytest.raises(TypeError, match="is not an operator"):
         treadle.operator(3)

@@ -130,7 +130,7 @@ def test_old_versions():
             InputError,
             "takes 1 inputs",
         ),
-        (lambda: treadle.operator(3), TypeError, "an int is no operator"),
+        (lambda: treadle.operator(3), TypeError, "an int is not an operator"),
     ],
 )
 def test_mistakes(call, error, words):

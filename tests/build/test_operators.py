@@ -190,7 +190,7 @@ def test_two_models_in_one_session_options_do_not_collide(grow: Path, tmp_path: 
 def test_a_model_without_a_part_that_can_leave(tmp_path: Path) -> None:
     head = '<ir_version: 10, opset_import: ["" : 21]>'
     model = f"{head} m (float[2] x) => (float[2] y) {{ y = Neg (x) }}"
-    with pytest.raises(treadle.Unsupported, match="no part of the model can be one"):
+    with pytest.raises(treadle.Unsupported, match="no part of the model can be an operator"):
         treadle.build(model, tmp_path / "out", kind="ort")
     with pytest.raises(treadle.InputError, match="there is none for wasm32"):
         treadle.build(models.SCAN, tmp_path / "out", kind="ort", targets=["wasm32"])

@@ -239,7 +239,7 @@ def test_a_diff_writes_nothing(treadle: Treadle) -> None:
     [
         (("--fix",), "--fix needs a place"),
         (("--fix", "one.onnx"), "is one file, and there are 3 models"),
-        (("--in-place",), "give --fix"),
+        (("--in-place",), "need --fix"),
         (("--fix", "--in-place", "--output-dir", "out"), "not both"),
         (("--update-baseline",), "needs --baseline FILE"),
     ],

@@ -68,7 +68,7 @@ MALFORMED = {
     "a value nobody makes": (of(NEG, params=()), 'main/neg_0 reads "x"'),
     "a value made later": (
         of(replace(NEG, operands=(Z,)), Leaf("", "Neg", 13, (X,), (Z,))),
-        "not there",
+        "which is not defined",
     ),
     "a result nobody makes": (of(NEG, results=(Z,)), 'main gives "z"'),
     "two writers": (of(NEG, replace(NEG, info=NEG.info)), 'makes "y", which main/neg_0 makes too'),

@@ -31,7 +31,7 @@ TRAINING = "y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s)"
 FOREIGN = """<ir_version: 10, opset_import: ["" : 21, "local.lib" : 1]>
 g (float[2] x) => (float[2] y) { z = local.lib.Solve(x) y = Neg(z) }"""
 REFUSED = {
-    "a sequence": (NOT_TENSORS, "OpenVINO IR holds tensors only", "stacked output"),
+    "a sequence": (NOT_TENSORS, "OpenVINO IR holds tensors only", "scan output"),
     "an operator of another domain": (FOREIGN, "local.lib::Solve", "replace it by others"),
 }
 REFUSED |= {
