@@ -15,7 +15,7 @@ WORDS = np.array([["a", "bb", ""], ["c", "d", "e"]], object)
 
 
 @pytest.mark.parametrize(("axis", "reverse"), [(0, 0), (1, 0), (-1, 1), (0, 1)])
-def test_text_that_is_sliced_carried_and_stacked(axis, reverse):
+def test_text_that_is_sliced_carried_and_stacked(axis, reverse, rng):
     text = f"""g (string[2,3] x, string[N] h, float[T] v) => (string[N] last, string[A,B] y, float[T] z) {{
       last, y, z = Scan <num_scan_inputs = 2, scan_input_axes = [{axis}, 0],
           scan_input_directions = [{reverse}, 0], scan_output_axes = [{axis}, 0],
@@ -28,7 +28,7 @@ def test_text_that_is_sliced_carried_and_stacked(axis, reverse):
     }}"""  # noqa: E501
     steps = WORDS.shape[axis]
     h = np.array(["<"] * (6 // steps), object)
-    check(text, {"x": WORDS, "h": h, "v": floats(steps)}, head=HEAD_20)
+    check(text, {"x": WORDS, "h": h, "v": floats(rng, steps)}, head=HEAD_20)
 
 
 def test_text_that_is_stacked_in_inner_loops():
@@ -112,7 +112,7 @@ def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error():
     assert str(found.value) == str(wanted.value)
 
 
-def test_a_state_whose_rank_the_body_does_not_tell():
+def test_a_state_whose_rank_the_body_does_not_tell(rng):
     text = """g (float[T,6] x, float[6] h, int64[R] shape) => (float[6] last, float[T,6] y) {
       last, y = Scan <num_scan_inputs = 1, body = b (float[6] s, float[6] e) => (t, o) {
         square = Reshape (s, shape)
@@ -123,11 +123,11 @@ def test_a_state_whose_rank_the_body_does_not_tell():
         o = Reshape (back, shape)
       }> (h, x)
     }"""
-    feed = {"x": floats(3, 6), "h": floats(6)}
+    feed = {"x": floats(rng, 3, 6), "h": floats(rng, 6)}
     check(text, {**feed, "shape": np.array([6])}, {**feed, "shape": np.array([2, 3])})
 
 
-def test_low_precision():
+def test_low_precision(rng):
     text = """g (float[T,4] x, float8e4m3fn[4] h) => (float8e4m3fn[4] last, float8e4m3fn[T,4] y) {
       last, y = Scan <num_scan_inputs = 1, body = b (float8e4m3fn[4] s, float[4] e)
           => (float8e4m3fn[4] t, float8e4m3fn[4] o) {
@@ -137,4 +137,8 @@ def test_low_precision():
         o = Identity (s)
       }> (h, x)
     }"""
-    check(text, {"x": floats(3, 4), "h": floats(4).astype(ml_dtypes.float8_e4m3fn)}, head=HEAD_20)
+    check(
+        text,
+        {"x": floats(rng, 3, 4), "h": floats(rng, 4).astype(ml_dtypes.float8_e4m3fn)},
+        head=HEAD_20,
+    )

@@ -19,7 +19,7 @@ JOINS = {
 
 
 @pytest.mark.parametrize(("axis", "new"), JOINS)
-def test_joined_along_any_axis(axis, new):
+def test_joined_along_any_axis(axis, new, rng):
     word = JOINS[axis, new]
     text = f"""g (int64 n, seq({word}) p, {word} x) => ({word} r) {{
       r = Loop (n, "", x) <body = f (int64 i, bool go, {word} s) => (bool on, t) {{
@@ -34,8 +34,8 @@ def test_joined_along_any_axis(axis, new):
     shape = (2, 3) if word == "float[2,A]" else (3, 2)
     lengths = (3, 3) if new else (1, 0, 4)
     turned = shape == (2, 3)
-    items = [floats(2, k) if turned else floats(k, 2) for k in lengths]
-    feeds = [{"n": np.array(n), "p": each, "x": floats(*shape)} for n in (1, 5) for each in
+    items = [floats(rng, 2, k) if turned else floats(rng, k, 2) for k in lengths]
+    feeds = [{"n": np.array(n), "p": each, "x": floats(rng, *shape)} for n in (1, 5) for each in
              (items, items[:1])]  # fmt: skip
     native(text, *(feeds if new else feeds[::2]))
 
@@ -51,7 +51,7 @@ SPLITS = {
 
 
 @pytest.mark.parametrize("name", SPLITS)
-def test_split_into_pieces(name):
+def test_split_into_pieces(name, rng):
     attributes, what, sizes = SPLITS[name]
     kind = "int64[S]" if what == "sizes" else "int64"
     text = f"""g (int64 n, float[5,6,4] x, {kind} sizes) => (float[T] y, int64[T,3] shapes, float[5,6,4] l) {{
@@ -70,14 +70,14 @@ def test_split_into_pieces(name):
         b = Add (whole, y)
       }}>
     }}"""  # noqa: E501
-    feed = {"x": floats(5, 6, 4), "sizes": np.array(sizes)}
+    feed = {"x": floats(rng, 5, 6, 4), "sizes": np.array(sizes)}
     native(text, *({**feed, "n": np.array(n)} for n in TRIPS))
 
 
 @pytest.mark.parametrize(
     ("sizes", "why"), [([2, 2], "does not sum"), ([7, -2], "below zero"), (-2, "length -2")]
 )
-def test_sizes_that_do_not_fit_are_the_interpreters_error(sizes, why):
+def test_sizes_that_do_not_fit_are_the_interpreters_error(sizes, why, rng):
     sizes = np.array(sizes)
     text = f"""g (int64 n, float[5] x, int64{"[S]" * sizes.ndim} sizes) => (int64[T] y) {{
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {{
@@ -88,4 +88,4 @@ def test_sizes_that_do_not_fit_are_the_interpreters_error(sizes, why):
     }}"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match=rf"loop_0\.body.*iteration 0.*SplitToSequence.*{why}"):
-        session.run(None, {"n": np.array(2), "x": floats(5), "sizes": sizes})
+        session.run(None, {"n": np.array(2), "x": floats(rng, 5), "sizes": sizes})

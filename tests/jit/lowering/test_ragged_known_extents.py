@@ -20,7 +20,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_what_only_a_declaration_tells(sizes):
+def test_what_only_a_declaration_tells(sizes, rng):
     """Nothing tells the rank of a Split by sizes of the run but the type of the list."""
     text = f"""g (int64 n, float[6] x, int64[T,2] e) => (seq(float[D]) r, int64 c) {{
       none = SequenceEmpty <dtype = 1> ()
@@ -34,11 +34,11 @@ def test_what_only_a_declaration_tells(sizes):
       }}> (n, "", none)
       c = SequenceLength (r)
     }}"""
-    feed = {"x": floats(6), "e": np.array([[1, 5], [3, 3], [2, 4]])}
+    feed = {"x": floats(rng, 6), "e": np.array([[1, 5], [3, 3], [2, 4]])}
     native(text, *({**feed, "n": np.array(n)} for n in (1, 2, 3)), head=HEAD.replace("18", "21"))
 
 
-def test_a_false_declaration_is_not_believed():
+def test_a_false_declaration_is_not_believed(rng):
     text = """g (int64 n, float[6] x, int64[T,2] e) => (seq(float[D,2]) r) {
       none = SequenceEmpty <dtype = 1> ()
       r = Loop <body = b (int64 i, bool go, seq(float[D,2]) s) => (bool on, seq(float[D,2]) t) {
@@ -48,14 +48,14 @@ def test_a_false_declaration_is_not_believed():
         t = SequenceInsert (s, a)
       }> (n, "", none)
     }"""
-    feed = {"x": floats(6), "e": np.array([[1, 5], [3, 3], [2, 4]]), "n": np.array(3)}
+    feed = {"x": floats(rng, 6), "e": np.array([[1, 5], [3, 3], [2, 4]]), "n": np.array(3)}
     session = treadle.InferenceSession(HEAD.replace("18", "21") + text, engines=("jit", "interp"))
     (rows,) = session.run(None, feed)
     assert [row.tolist() for row in rows] == [feed["x"][:k].tolist() for k in (1, 3, 2)]
 
 
 @pytest.mark.parametrize("made", ["fed", "carried"])
-def test_lists_that_are_alike_beside_others_keep_their_extents(made):
+def test_lists_that_are_alike_beside_others_keep_their_extents(made, rng):
     """What is read from them bounds a Slice, which wants to know how many numbers there are."""
     given = {"fed": ("", "", "", ""), "carried": (
         ", e0", ", seq(int64[1]) e", ", seq(int64[1]) e2", "e2 = SequenceInsert (e, next)"
@@ -82,7 +82,7 @@ def test_lists_that_are_alike_beside_others_keep_their_extents(made):
         t = SequenceInsert (s, row)
       }}> (n, "", none{begin})
     }}"""
-    feed = {"x": floats(8, 6), "fed": [np.array([k]) for k in (2, 4, 5)], "n": np.array(3)}
+    feed = {"x": floats(rng, 8, 6), "fed": [np.array([k]) for k in (2, 4, 5)], "n": np.array(3)}
     native(text, feed, head=HEAD.replace("18", "21"))
 
 

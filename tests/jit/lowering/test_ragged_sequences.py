@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,18 +46,18 @@ def native(text, *feeds, head=HEAD):
         held.test_two_lists_change_places,
     ],
 )
-def test_what_could_be_held(test, monkeypatch):
+def test_what_could_be_held(test, monkeypatch, rng):
     monkeypatch.setattr(held, "check", native)
-    test()
+    test(*[rng][: len(signature(test).parameters)])
 
 
 @pytest.mark.parametrize("lengths", [(2, 3, 1), (2, 2), (5,)])
-def test_lists_within_inner_loops(lengths):
-    items = [floats(length) for length in lengths]
+def test_lists_within_inner_loops(lengths, rng):
+    items = [floats(rng, length) for length in lengths]
     native(held.BEAM, *({"n": np.array(n), "p": items} for n in (1, 2, 9)))
 
 
-def test_positions_of_any_kind():
+def test_positions_of_any_kind(rng):
     text = """g (int64 n, seq(float[A,2]) p) => (seq(float[B,2]) r, float[T] y) {
       r, y = Loop (n, "", p) <body = f (int64 i, bool go, seq(float[A,2]) s)
           => (bool on, seq(float[B,2]) t, float y) {
@@ -75,7 +77,7 @@ def test_positions_of_any_kind():
         y = ReduceSum <keepdims = 0> (b)
       }>
     }"""
-    items = [floats(k, 2) for k in (3, 0, 1, 2)]
+    items = [floats(rng, k, 2) for k in (3, 0, 1, 2)]
     native(text, *({"n": np.array(n), "p": items} for n in (0, *TRIPS)))
 
 
@@ -107,7 +109,7 @@ def test_elements_of_any_type_and_two_extents_that_change(word):
     native(text, *({"n": np.array(n), "x": x} for n in TRIPS))
 
 
-def test_an_optional_that_comes_and_goes():
+def test_an_optional_that_comes_and_goes(rng):
     text = """g (int64 n, optional(float[A]) o, float[2] p) => (optional(float[B]) r, float[T] h) {
       r, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(float[A]) o)
           => (bool on, optional(float[B]) o2, float h) {
@@ -124,14 +126,14 @@ def test_an_optional_that_comes_and_goes():
         h = ReduceSum <keepdims = 0> (y)
       }>
     }"""
-    feeds = [{"n": np.array(n), "o": o, "p": floats(2)} for n in (0, *TRIPS)
-             for o in (None, floats(3))]  # fmt: skip
+    feeds = [{"n": np.array(n), "o": o, "p": floats(rng, 2)} for n in (0, *TRIPS)
+             for o in (None, floats(rng, 3))]  # fmt: skip
     check(text, *feeds)
     native(text, *feeds[::2])
 
 
 @pytest.mark.parametrize("word", ["float", "float[A]"])
-def test_a_list_of_nothing_at_the_border(word):
+def test_a_list_of_nothing_at_the_border(word, rng):
     text = f"""g (int64 n, optional(seq({word})) o, {word} x) => (int64[T] c, seq({word}) r) {{
       none = SequenceEmpty ()
       r, c = Loop (n, "", none) <body = f (int64 i, bool go, seq({word}) s)
@@ -144,7 +146,7 @@ def test_a_list_of_nothing_at_the_border(word):
         t = SequenceInsert (s, x)
       }}>
     }}"""
-    x = floats() if word == "float" else floats(2)
+    x = floats(rng) if word == "float" else floats(rng, 2)
     feeds = [{"n": np.array(n), "o": o, "x": x} for n in (1, 3) for o in (None, [], [x, x])]
     native(text, *feeds[::3])
     check(text, *feeds)
@@ -157,7 +159,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_branches_of_unlike_parts_are_held(name):
+def test_branches_of_unlike_parts_are_held(name, rng):
     one, other = GIVEN[name]
     text = f"""g (int64 n, bool c, seq(float[A]) x) => (int64[T] r) {{
       r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 has) {{
@@ -167,11 +169,11 @@ def test_branches_of_unlike_parts_are_held(name):
         has = Cast <to = 7> (h)
       }}>
     }}"""
-    items = [floats(2), floats(3)]
+    items = [floats(rng, 2), floats(rng, 3)]
     check(text, *({"n": np.array(3), "c": np.array(c), "x": items} for c in (True, False)))
 
 
-def test_what_cannot_be_taken_apart_is_held(monkeypatch):
+def test_what_cannot_be_taken_apart_is_held(monkeypatch, rng):
     def fault(block):
         raise ValueError("a fault")
 
@@ -182,10 +184,10 @@ def test_what_cannot_be_taken_apart_is_held(monkeypatch):
     monkeypatch.setattr(internal_errors, "_warn", lambda *_: None)
     for instead in (fault, declining):
         monkeypatch.setattr(specialize, "scalarize_sequences", instead)
-        check(held.GROWING, {"n": np.array(5), "p": floats(2)})
+        check(held.GROWING, {"n": np.array(5), "p": floats(rng, 2)})
 
 
-def test_sizes_of_two_axes():
+def test_sizes_of_two_axes(rng):
     text = """g (int64 n, float[A] x, int64[S,U] sizes) => (int64[T] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {
         on = Identity (go)
@@ -194,7 +196,9 @@ def test_sizes_of_two_axes():
       }>
     }"""
     sizes = ([[1, 2]], [[1], [2]], [[3]])
-    check(text, *({"n": np.array(2), "x": floats(3), "sizes": np.array(each)} for each in sizes))
+    check(
+        text, *({"n": np.array(2), "x": floats(rng, 3), "sizes": np.array(each)} for each in sizes)
+    )
 
 
 ONE_LENGTH = """g (int64 n, float[A] x, int64 size) => (int64[T] y) {
@@ -208,9 +212,9 @@ ONE_LENGTH = """g (int64 n, float[A] x, int64 size) => (int64[T] y) {
 }"""
 
 
-def test_a_length_without_bounds():
+def test_a_length_without_bounds(rng):
     most = np.iinfo(np.int64).max
-    feeds = [{"n": np.array(2), "x": floats(3), "size": np.array(size)} for size in (2, most)]
+    feeds = [{"n": np.array(2), "x": floats(rng, 3), "size": np.array(size)} for size in (2, most)]
     native(ONE_LENGTH, *feeds)
 
 
@@ -223,7 +227,7 @@ def test_a_length_without_bounds():
         "t = SequenceInsert (s, x, two)",
     ],
 )
-def test_a_position_that_is_known_to_be_out_of_range(line):
+def test_a_position_that_is_known_to_be_out_of_range(line, rng):
     text = f"""g (int64 n, bool c, seq(float) p, float x) => (seq(float) r) {{
       zero = Constant <value = int64 {{0}}> ()
       two = Constant <value = int64 {{2}}> ()
@@ -237,7 +241,7 @@ def test_a_position_that_is_known_to_be_out_of_range(line):
         r = Identity (d)
       }}>
     }}"""
-    feed = {"n": np.array(2), "p": [floats(), floats()], "x": floats()}
+    feed = {"n": np.array(2), "p": [floats(rng), floats(rng)], "x": floats(rng)}
     check(text, {**feed, "c": np.array(False)})
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match=r"iteration 0: Sequence"):
@@ -255,7 +259,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error(name):
+def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error(name, rng):
     word, given, lines = STATES[name]
     text = f"""g (float[T,2] y, {word} x) => (last, r) {{
       last, r = Scan <num_scan_inputs = 1, body = f ({word} z, float[2] e) => (w, r) {{
@@ -263,15 +267,15 @@ def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error(name
         r = Identity (e)
       }}> (x, y)
     }}"""
-    x = None if given is None else [floats(length) for length in given]
+    x = None if given is None else [floats(rng, length) for length in given]
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
     for each in (session, interp):
         with pytest.raises(RunError, match=r"scan_0, iteration 0: .* keeps its shape"):
-            each.run(None, {"x": x, "y": floats(3, 2)})
+            each.run(None, {"x": x, "y": floats(rng, 3, 2)})
 
 
-def test_an_empty_optional_is_the_interpreters_error():
+def test_an_empty_optional_is_the_interpreters_error(rng):
     text = """g (int64 n, float[2] p) => (float[T,2] h) {
       o = Optional <type = float[2]> ()
       l, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(float[2]) o)
@@ -283,7 +287,7 @@ def test_an_empty_optional_is_the_interpreters_error():
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match=r"loop_\d\.body.*iteration 0.*OptionalGetElement"):
-        session.run(None, {"n": np.array(2), "p": floats(2)})
+        session.run(None, {"n": np.array(2), "p": floats(rng, 2)})
 
 
 LINES = {
@@ -305,7 +309,7 @@ LINES = {
 @given(st.lists(st.sampled_from(sorted(LINES)), min_size=1, max_size=5),
        st.lists(st.integers(0, 4), min_size=2, max_size=4), st.integers(0, 6))  # fmt: skip
 @settings(max_examples=25, deadline=None)
-def test_any_steps(steps, lengths, n):
+def test_any_steps(steps, lengths, n, rng):
     lines = "\n".join(
         f"n{k} = SequenceLength (t{k}) at{k} = Mod (i, n{k}) x{k} = SequenceAt (t{k}, at{k}) "
         + LINES[step].format(k, k + 1)
@@ -328,11 +332,11 @@ def test_any_steps(steps, lengths, n):
         out = SequenceInsert (begin, few, one)
       }}>
     }}"""
-    items = [floats(length) for length in lengths]
-    native(text, {"n": np.array(n), "q": items, "p": floats(3)})
+    items = [floats(rng, length) for length in lengths]
+    native(text, {"n": np.array(n), "q": items, "p": floats(rng, 3)})
 
 
-def test_a_position_in_what_is_always_empty():
+def test_a_position_in_what_is_always_empty(rng):
     text = """g (int64 n, seq(float[A]) q, seq(float[B]) r, float[2] p) => (float[T] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float y) {
         on = Identity (go)
@@ -345,7 +349,7 @@ def test_a_position_in_what_is_always_empty():
       }>
     }"""
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
-    feed = {"q": [], "r": [floats(1), floats(2)], "p": floats(2)}
+    feed = {"q": [], "r": [floats(rng, 1), floats(rng, 2)], "p": floats(rng, 2)}
     (y,) = session.run(None, {**feed, "n": np.array(0)})
     assert y.shape == (0,)
     with pytest.raises(RunError, match=r"loop_0\.body.*iteration 0.*position 1"):
