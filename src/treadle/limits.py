@@ -6,6 +6,7 @@ models check it as they go. Without a budget there are no limits.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field, fields
 from operator import index
 
 from treadle.arguments import expect, naming_fields
-from treadle.compact_pickle import without_collection
 from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
 
 __all__ = [
@@ -162,3 +162,21 @@ def _expect(name: str, value: object) -> None:
 
 
 _DEFAULTS = LoadLimits()
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Pause Python's cycle collector, which takes half the time and finds no cycles here.
+
+    The new objects are moved to the oldest generation, or the next collection would scan them.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
+        if was_enabled:
+            gc.enable()

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler, without_collection
+from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler
 from treadle.errors import Unsupported
 from treadle.ir import Model
+from treadle.limits import without_collection
 from treadle.plan.engines import Engine, Persistence, RecordStore
 from treadle.plan.planner import INTERP, fallback_of
 from treadle.plan.regions import BlockPlan, Plan, Region

@@ -170,8 +170,11 @@ def test_the_bound_and_the_error_are_interps(text, n):
             found, wanted = outcome(native, n, most), outcome(interp, n, most)
         assert isinstance(found, LimitExceeded) == isinstance(wanted, LimitExceeded)
         if isinstance(wanted, LimitExceeded):
-            assert str(found) == str(wanted)
-            assert (found.path, found.iterations) == (wanted.path, wanted.iterations)
+            assert found.iterations == wanted.iterations
+            if found.path == wanted.path:
+                assert str(found) == str(wanted)
+            else:  # one operator's result alone is too large, which interp says before it is made
+                assert wanted.path.startswith(f"{found.path}.body/")
         else:
             assert_same(found, wanted, names)
     assert natives(native)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.jit.leaves import attribute, is_native, natively
-from tests.jit.lowering.test_operator_versions import Case, usable
+from tests.jit.lowering.test_operator_versions import Case, operands_of, usable
 from tests.values import assert_same
 from treadle import ir, ops
 from treadle.errors import InvalidModel
@@ -87,7 +87,7 @@ def test_native_code_gives_what_numpy_gives(letters):
         for variable, dtype, case in typed(op, version):
             if dtype is DType.FLOAT32:
                 continue
-            made = ops.bind_kernel(case.step)(case.inputs)
+            made = ops.bind_kernel(case.step)(operands_of(case))
             wanted = [e for e, v in zip(made, case.step.results, strict=True) if v is not None]
             found, _ = natively(case.step, case.inputs, case.fixed)
             try:

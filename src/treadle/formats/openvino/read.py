@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from treadle.compact_pickle import without_collection
 from treadle.errors import Finding
 from treadle.formats.openvino.block import read_block
 from treadle.formats.openvino.block_builder import OPSET, LayerBlockBuilder
@@ -17,7 +16,7 @@ from treadle.formats.openvino.state import MAIN, SUFFIX, settle
 from treadle.formats.openvino.weights import Weights
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model, Value
-from treadle.limits import spend
+from treadle.limits import spend, without_collection
 
 _VERSIONS = (10, 11)
 _ONNX_IR_VERSION = 10

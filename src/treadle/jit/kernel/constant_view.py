@@ -38,7 +38,7 @@ def viewed(array: np.ndarray, shape: Shape, axes: Sequence[Axis]) -> np.ndarray 
 def _copied(array: np.ndarray) -> np.ndarray:
     """A contiguous copy; a large matrix is copied in blocks of rows that stay in the cache."""
     if array.ndim < 2 or array.size < _TILED_ELEMENTS:
-        return np.ascontiguousarray(array)
+        return np.array(array, order="C")  # ascontiguousarray makes a scalar a vector
     made = np.empty(array.shape, array.dtype)
     rows, columns = array.shape[-2:]
     for row in range(0, rows, _TILE):

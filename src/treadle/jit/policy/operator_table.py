@@ -15,6 +15,7 @@ DOMAINS = {"": "ai.onnx", "ai.onnx.ml": "ai.onnx.ml"}
 _CONTROL = ("If", "Loop", "Scan")
 CALLED_TYPES: Mapping[str, Sequence[DType]] = {
     "BitCast": (DType.BOOL, DType.FLOAT16, DType.BFLOAT16),
+    "DFT": (DType.FLOAT16, DType.BFLOAT16),
 }
 """Element types without native code in an operator that has it otherwise.
 

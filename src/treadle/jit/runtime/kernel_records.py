@@ -16,12 +16,13 @@ import pickle
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler, without_collection
+from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import HostCall, Kernel, SymbolicDim
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.specialize import DynamicDims, Known, Signature
 from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.limits import without_collection
 from treadle.plan import RecordStore
 
 

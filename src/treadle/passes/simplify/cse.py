@@ -4,7 +4,7 @@
 
 The first one may be in an enclosing block. Only pure steps merge; if the first one fails, the
 second would not have run. Declines for steps inside one branch of an If, and for constants of more
-than 1,024 elements.
+than 1,024 elements. A Constant whose value is a result of its body stays: each body has its own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def eliminate_common_steps(block: Block, at: PassContext) -> Block:
 def _merged(
     block: Block, path: str, seen: Seen, by: dict[Value, Value | None], at: PassContext
 ) -> Block:
-    params = set(block.params)
+    params, results = set(block.params), set(block.results)
     constants = []
     for constant in block.constants:
         key = constant_key(constant)
@@ -61,7 +61,8 @@ def _merged(
     for position, step in enumerate(block.steps):
         where = step_path(path, step, position)
         reading = with_operands(step, by) if by else step
-        key = step_key(reading)
+        is_own = operator_of(step) == "Constant" and bool(results.intersection(step.results))
+        key = None if is_own else step_key(reading)
         if key is not None and _known(key, step.results, seen, by):
             at.note(NAME, where, operator_of(step))
             continue
