@@ -74,7 +74,7 @@ def test_a_name_of_one_letter_is_found() -> None:
 
 # Prose: the rules of ruff's pydocstyle hold that docstrings exist; these, that they are plain.
 
-ROOT = SOURCE.parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 DIALECT = (
