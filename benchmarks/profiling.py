@@ -43,7 +43,7 @@ def _measured(benchmark: Benchmark, seconds: float, *, small: bool) -> tuple[flo
     settings = treadle.SessionOptions(intra_op_num_threads=1)
     session = treadle.InferenceSession(made.model, settings)
     feed = dict(made.feed)
-    watched = Watched(session._profiled(("jit",), "").of(PLAIN))
+    watched = Watched(session._programs.profiled(("jit",), "").of(PLAIN))
 
     def plain() -> object:
         return session.run(None, feed)

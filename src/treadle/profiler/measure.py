@@ -56,7 +56,7 @@ def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> Ru
         raise InputError(f"runs is {runs}, wanted 1 or more")
     name = _name(model)
     session = model if isinstance(model, InferenceSession) else InferenceSession(model)
-    program, first = _compiled(session._profiled(("jit",), ""), feeds)
+    program, first = _compiled(session._programs.profiled(("jit",), ""), feeds)
     ran, seconds = _watched(program, feeds, runs)
     watch = ran.watch
     loops, nests, calls = native_costs(program.plan, ran.count)
@@ -160,7 +160,7 @@ def _in_onnxruntime(
     """The results of onnxruntime's profiler, which writes when its sessions are destroyed."""
     operators = {visit.path: operator_of(visit.step) for visit in walk(plan.model)}
     with tempfile.TemporaryDirectory() as folder:
-        programs = session._profiled(("onnxruntime",), folder)
+        programs = session._programs.profiled(("onnxruntime",), folder)
         for _ in range(_ORT_RUNS):
             _run(programs.of(PLAIN), feeds)
         del programs

@@ -57,6 +57,16 @@ class Programs:
         self.declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
         self.lock = locked_anew(self)
 
+    def profiled(self, names: Sequence[str], folder: str) -> Programs:
+        """New programs, in which engines of these names tell where their time goes."""
+        engines = tuple(
+            engine.traits.profiled(folder)
+            if engine.name in names and engine.traits.profiled is not None
+            else engine
+            for engine in self.engines
+        )
+        return Programs(self.model, engines, Stages(self.stages.options))
+
     def of(self, mode: RunMode) -> Program:
         """The program for a kind of run, made on first use."""
         found = self.made.get(mode)

@@ -23,7 +23,7 @@ from treadle.call_arguments import (
 )
 from treadle.debugging import Debugger
 from treadle.engines import ENGINES, engine_names, engines_of
-from treadle.errors import InputError, RunError, did_you_mean
+from treadle.errors import RunError
 from treadle.feeds import NodeArg, node_arg
 from treadle.ir import Model, Type, model_html
 from treadle.limits import within_load_limits
@@ -40,10 +40,17 @@ from treadle.ort_session import (
 from treadle.parity import telling_missing
 from treadle.pickling import Recipe, source_of
 from treadle.plan import FallbackRequired, Limits, Plan, Region, RunContext
-from treadle.profiling import Profile, Timed, locations_of
+from treadle.profiling import Profile, Timed
 from treadle.recording import Exposures
 from treadle.report import engine_counts, explain, plural
-from treadle.session.description import defaults, inputs, output_types
+from treadle.session.description import (
+    defaults,
+    heard_by,
+    inputs,
+    output_position,
+    output_types,
+    with_adapters,
+)
 from treadle.session.loading import Stages, read_and_check
 from treadle.session.programs import Program, Programs
 from treadle.tracing import Listener, Recorder
@@ -256,7 +263,7 @@ class InferenceSession(OrtSession):
     ) -> list[Any]:
         if run_options is not None or type(input_feed) is not dict:
             expect_call(input_feed, run_options)
-            input_feed = self._adapted(input_feed, run_options)
+            input_feed = with_adapters(self._model, input_feed, run_options)
         limits = _UNLIMITED if run_options is None else getattr(run_options, "limits", _UNLIMITED)
         program, variant = self._plain, PLAIN
         is_plain = limits.iterations is None and limits.bytes is None and listener is None
@@ -267,7 +274,7 @@ class InferenceSession(OrtSession):
             values = program.bind(input_feed)
         heard = None
         if listener is not None or self._profile is not None:
-            heard = self._hearing(listener, program)
+            heard = heard_by(listener, self._profile, program.plan)
         context = RunContext(heard, limits, run_options)
         try:
             outputs = program.run(values, context)
@@ -284,37 +291,12 @@ class InferenceSession(OrtSession):
             return outputs if type(outputs) is list else list(outputs)
         return self._named(output_names, outputs)
 
-    def _profiled(self, names: Sequence[str], folder: str) -> Programs:
-        """Programs of their own, in which engines of these names tell where their time goes."""
-        engines = tuple(
-            engine.traits.profiled(folder)
-            if engine.name in names and engine.traits.profiled is not None
-            else engine
-            for engine in self._engines
-        )
-        return Programs(self._model, engines, Stages(self._options))
-
-    def _hearing(self, listener: Listener | None, program: Program) -> Listener | None:
-        """The listener of a run: the caller's, or the one that times it for a profile."""
-        if listener is not None:
-            expect_listener(listener)
-            return Callback(listener)
-        if self._profile is None or self._profile.is_ended:
-            return None
-        return Timed(self._profile, locations_of(program.plan))
-
-    def _adapted(self, feed: Mapping[str, object], options: Any) -> Mapping[str, object]:
-        """The feeds, with those of the options' adapters."""
-        known = {value.name for value in self._model.main.params}
-        given = [each.parameters for each in getattr(options, "adapters", ())]
-        added = {name: p[name] for p in given for name in p if name in known}
-        return {**added, **feed} if added else feed
-
     def _variant(
         self, feed: Mapping[str, object], limits: Limits, listener: Listener | None
     ) -> RunMode:
+        overridden = frozenset(defaults(self._model) & feed.keys())
         bounded, weighed = limits.iterations is not None, limits.bytes is not None
-        return RunMode(listener is not None, bounded, weighed, self._overridden(feed))
+        return RunMode(listener is not None, bounded, weighed, overridden)
 
     def _replan(self, variant: RunMode, program: Program, declined: Mapping[Region, str]) -> None:
         """Plan again without the steps that their engine declined at run time."""
@@ -324,19 +306,9 @@ class InferenceSession(OrtSession):
             if made is not None and program is self._plain:
                 self._plain = made
 
-    def _overridden(self, feed: Mapping[str, object]) -> frozenset[str]:
-        return frozenset(defaults(self._model) & feed.keys())
-
     def _named(self, names: Sequence[str], outputs: Sequence[Any]) -> list[Any]:
-        positions = [self._position(name) for name in listed(names)]
+        positions = [output_position(self._plain.outputs, name) for name in listed(names)]
         return picked(outputs, positions) if positions else list(outputs)
-
-    def _position(self, name: str) -> int:
-        names = self._plain.outputs
-        if name in names:
-            return names.index(name)
-        hint = did_you_mean(name, names)
-        raise InputError(f'the model has no output "{name}", {hint}')
 
     @public
     def get_inputs(self) -> list[NodeArg]:
