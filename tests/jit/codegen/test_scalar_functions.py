@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
+from tests.jit.kernel_text import kernel_of
 from tests.jit.native import HEAD, check, natives, outcomes  # noqa: F401
 from treadle import InferenceSession
+from treadle.ir import DType
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.runtime.compilation import generate_code
 
 BOUNDS = {
     "Exp": 1.0,
@@ -183,3 +188,21 @@ def test_gelu_has_a_tail(engines, rng):
     exact = x * np.array([0.5 * math.erfc(-each / math.sqrt(2)) for each in x.astype(float)])
     found = scanned("Gelu", x, engines=engines)
     assert_within(6.0, found, exact, lambda worst: f"gelu({x[worst]!r})")
+
+
+def calls_the_c_library(function: str) -> bool:
+    """Whether the code of a function of float64 calls the C library."""
+    record = FUNCTIONS[function]
+    (result, *_) = record.types((DType.FLOAT64,) * record.operand_count)
+    names = ["%x", "%y"][: record.operand_count]
+    inputs = [f"  {name}: float64[] = input {number}" for number, name in enumerate(names)]
+    output = f"  %z: {result}[] = {function} {', '.join(names)}"
+    text = "\n".join(["kernel", *inputs, output, "  return %z"])
+    return 'call double @"' in re.sub(r'@"llvm\.', "", generate_code(kernel_of(text), ()).text)
+
+
+def test_each_record_says_whether_float64_has_code_of_its_own():
+    one_type = ("exp", "log", "tanh", "sigmoid", "softplus", "erf", "sin", "acosh", "expm1", "sqrt")
+    functions = (*one_type, "pow", "div", "mod", "fmod", "add")
+    found = {name: calls_the_c_library(name) for name in functions}
+    assert found == {name: not FUNCTIONS[name].has_float64_code for name in functions}

@@ -26,13 +26,9 @@ from treadle.jit.kernel.ir import (
     Reduce,
     Shape,
 )
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
 SAFEPOINT_PERIOD = 5_000_000
-_DEAR = frozenset(
-    ("exp", "log", "tanh", "sigmoid", "sin", "cos", "pow", "erf", "erfc", "normal_tail", "softplus")
-)
-
-
 ASSUMED_EXTENT = 100
 """The assumed value of a dynamic extent in the estimate of time."""
 
@@ -51,7 +47,7 @@ def node_cost(node: Node) -> float:
     """The estimated nanoseconds of a node other than a loop."""
     match node.op:
         case Elementwise(function):
-            return _guess(node.shape) * (4 if function in _DEAR else 0.5)
+            return _guess(node.shape) * (4 if FUNCTIONS[function].is_expensive else 0.5)
         case MatMul():
             return _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
         case HostCall():

@@ -1,11 +1,15 @@
-"""The scalar functions of an Elementwise: operand counts and types.
+"""The scalar functions of an Elementwise: operand counts, types and costs.
 
-Their implementations are in `codegen/scalar/functions.py`.
+Their implementations are in `codegen/scalar/functions.py`. Schedules, the cost model and safepoints
+read the costs from here.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from treadle.ir import DType
 
@@ -14,8 +18,47 @@ Rule = Callable[[Types], Types | None]
 """The possible result types for these operand types; None if the operand types are invalid."""
 
 
+class Cost(enum.Enum):
+    """The cost class of a scalar function: which code computes one float32 element.
+
+    INSTRUCTIONS  a few instructions
+    DIVISION      a division
+    SERIES        long code, a series in float32
+    WIDE_SERIES   long code, a series in float64
+    """
+
+    INSTRUCTIONS = enum.auto()
+    DIVISION = enum.auto()
+    SERIES = enum.auto()
+    WIDE_SERIES = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """A scalar function: its number of operands, the rule of its types, and its cost.
+
+    `has_float64_code`: float64 has code in the kernel; otherwise the C library is called for each
+    element.
+    """
+
+    operand_count: int
+    types: Rule
+    cost: Cost = Cost.INSTRUCTIONS
+    has_float64_code: bool = True
+
+    @property
+    def is_expensive(self) -> bool:
+        """Whether its code is long: unrolled for many elements, it takes seconds to compile."""
+        return self.cost in (Cost.SERIES, Cost.WIDE_SERIES)
+
+
 def _one_type(operands: Types) -> Types | None:
     return operands[:1] if len(set(operands)) == 1 else None
+
+
+def _not_floats(operands: Types) -> Types | None:
+    is_float = operands[0].numpy.kind not in "biu"
+    return None if is_float else _one_type(operands)
 
 
 def _truth(operands: Types) -> Types | None:
@@ -49,24 +92,31 @@ def _whole_power(operands: Types) -> Types | None:
     return (base,) if exponent in (DType.INT64, DType.UINT64) else None
 
 
-def _table(rule: Rule, count: int, names: str) -> Mapping[str, tuple[int, Rule]]:
-    return {name: (count, rule) for name in names.split()}
+def _functions(names: str, *fields: Any) -> Mapping[str, ScalarFunction]:
+    return {name: ScalarFunction(*fields) for name in names.split()}
 
 
-FUNCTIONS: Mapping[str, tuple[int, Rule]] = {
-    **_table(_one_type, 1, "neg abs sign not reciprocal ceil floor round sqrt exp log expm1"),
-    **_table(_one_type, 1, "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"),
-    **_table(_one_type, 1, "sigmoid softplus erf erfc"),
-    **_table(_float32, 1, "normal_tail"),
-    **_table(_one_type, 2, "add sub mul div mod fmod pow shl shr max min and or xor"),
-    **_table(_truth, 2, "equal not_equal less less_equal greater greater_equal"),
-    **_table(_chosen, 3, "where"),
-    **_table(_any, 1, "cast"),
-    **_table(_same_width, 1, "bits"),
-    **_table(_order, 1, "order"),
-    **_table(_whole_power, 2, "whole_pow"),
-}  # fmt: skip
-"""The number of operands of each function, and the rule of its types."""
+FUNCTIONS: Mapping[str, ScalarFunction] = {
+    **_functions("neg abs sign reciprocal ceil floor round sqrt", 1, _one_type),
+    **_functions("not", 1, _not_floats),
+    **_functions("exp log sigmoid softplus tanh", 1, _one_type, Cost.SERIES),
+    **_functions("erf erfc", 1, _one_type, Cost.SERIES, False),
+    **_functions("normal_tail", 1, _float32, Cost.SERIES, False),
+    **_functions("sin cos tan asin acos atan expm1", 1, _one_type, Cost.WIDE_SERIES, False),
+    **_functions("sinh cosh asinh acosh atanh", 1, _one_type, Cost.WIDE_SERIES, False),
+    **_functions("pow", 2, _one_type, Cost.WIDE_SERIES, False),
+    **_functions("div", 2, _one_type, Cost.DIVISION),
+    **_functions("mod fmod", 2, _one_type, Cost.DIVISION, False),
+    **_functions("add sub mul max min", 2, _one_type),
+    **_functions("and or xor shl shr", 2, _not_floats),
+    **_functions("equal not_equal less less_equal greater greater_equal", 2, _truth),
+    **_functions("where", 3, _chosen),
+    **_functions("cast", 1, _any),
+    **_functions("bits", 1, _same_width),
+    **_functions("order", 1, _order),
+    **_functions("whole_pow", 2, _whole_power),
+}
+"""The scalar functions by name; a new one is a line here."""
 
 
 def check_types(function: str, operands: Sequence[DType], result: DType) -> Iterator[str]:
@@ -74,11 +124,11 @@ def check_types(function: str, operands: Sequence[DType], result: DType) -> Iter
     if function not in FUNCTIONS:
         yield f"there is no scalar function {function}"
         return
-    count, rule = FUNCTIONS[function]
-    if len(operands) != count:
-        yield f"{function} of {len(operands)} operands where {count} are right"
+    found = FUNCTIONS[function]
+    if len(operands) != found.operand_count:
+        yield f"{function} of {len(operands)} operands where {found.operand_count} are right"
         return
-    results = rule(tuple(operands))
+    results = found.types(tuple(operands))
     words = ", ".join(map(str, operands))
     if results is None:
         yield f"{function} of {words}"

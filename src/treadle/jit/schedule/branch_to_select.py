@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from treadle.jit.kernel.dead_code import remove_dead_nodes
 from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View
 from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
+from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.storage import is_expensive
 
 _MAX_NODES = 4
 """The number of functions on both sides together, and of results."""
-_SLOW = frozenset(("div", "mod", "fmod"))
 
 
 def with_selects(kernel: Kernel) -> Kernel:
@@ -44,7 +43,7 @@ def _is_plain(node: Node) -> bool:
     if not node.is_single:
         return False
     if isinstance(node.op, Elementwise):
-        return node.op.function not in _SLOW and not is_expensive(node)
+        return FUNCTIONS[node.op.function].cost is Cost.INSTRUCTIONS
     return isinstance(node.op, View)
 
 

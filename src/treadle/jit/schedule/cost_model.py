@@ -15,8 +15,8 @@ from collections.abc import Container, Iterable, Sequence
 
 from treadle.ir import DType
 from treadle.jit.kernel.ir import Concat, Elementwise, Node
+from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost
 from treadle.jit.schedule.storage import (
-    EXPENSIVE_FUNCTIONS,
     INTERLEAVED_ELEMENTS,
     Storage,
     StorageMap,
@@ -24,9 +24,6 @@ from treadle.jit.schedule.storage import (
 )
 
 _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
-_QUICK = frozenset((
-    "exp", "log", "sigmoid", "tanh", "softplus", "erf", "erfc", "normal_tail",
-))  # fmt: skip
 _READ, _WRITTEN = 0.012, 0.02
 _PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
 _MIN_INTERLEAVED_NS = 0.1
@@ -94,12 +91,12 @@ def _read_by(node: Node) -> Sequence[Node]:
 def _function(node: Node) -> float:
     if not isinstance(node.op, Elementwise):
         return 0.0
-    function = node.op.function
-    if function not in EXPENSIVE_FUNCTIONS:
+    function = FUNCTIONS[node.op.function]
+    if not function.is_expensive:
         return _PLAIN * _words(node.dtype)
     if node.dtype is DType.FLOAT64:
         return _SERIES * 16
-    return _SERIES if function in _QUICK else _WIDE_SERIES
+    return _SERIES if function.cost is Cost.SERIES else _WIDE_SERIES
 
 
 def _words(dtype: DType) -> float:

@@ -1,9 +1,9 @@
 """Assigns the storage of each value of a kernel.
 
-REGISTERS   one LLVM value for each element: few elements, computed in place NEST        element by
-element in a loop nest that nodes of one shape share INLINE      not stored: recomputed by its
-readers at each index; a Concat piece by piece BUFFER      in memory, whole, before anything reads
-it
+REGISTERS   one LLVM value for each element: few elements, computed where the node stands
+NEST        element by element, in a loop nest that nodes of one shape share
+INLINE      not stored: its readers compute it at each index, a Concat piece by piece
+BUFFER      in memory, whole, before anything reads it
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from treadle.jit.kernel.ir import (
     Take,
     View,
 )
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 
@@ -43,12 +44,6 @@ MAX_UNROLLED_ELEMENTS = 512
 """The number of elements that a reduction or product into registers may read."""
 MAX_UNROLLED_EXPENSIVE = 96
 """The number of expensive functions of a block that are unrolled."""
-EXPENSIVE_FUNCTIONS = frozenset((
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
-    "log", "normal_tail", "pow", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh",
-))  # fmt: skip
-"""Functions with long code: unrolled for many elements, they take seconds to compile."""
-_OWN_IN_FLOAT64 = frozenset(("exp", "log", "sigmoid", "softplus", "tanh"))
 MAX_FUSED = 256
 """The number of functions in one loop nest, weighted. LLVM does not vectorize 1,024."""
 _EXPENSIVE_WEIGHT = 8
@@ -147,7 +142,7 @@ def _is_written_out(node: Node) -> bool:
 
 def is_expensive(node: Node) -> bool:
     """Whether it is a function with long code."""
-    return isinstance(node.op, Elementwise) and node.op.function in EXPENSIVE_FUNCTIONS
+    return isinstance(node.op, Elementwise) and FUNCTIONS[node.op.function].is_expensive
 
 
 def has_long_latency(node: Node, row: int) -> bool:
@@ -158,9 +153,11 @@ def has_long_latency(node: Node, row: int) -> bool:
 
 
 def _is_called(node: Node) -> bool:
-    """Whether it is a function of the C library, called for one element at a time."""
-    function = node.op.function if isinstance(node.op, Elementwise) else ""
-    return node.dtype is DType.FLOAT64 and function in EXPENSIVE_FUNCTIONS - _OWN_IN_FLOAT64
+    """Whether it is an expensive function of the C library, called for one element at a time."""
+    if not isinstance(node.op, Elementwise) or node.dtype is not DType.FLOAT64:
+        return False
+    function = FUNCTIONS[node.op.function]
+    return function.is_expensive and not function.has_float64_code
 
 
 def interleaves(length: object) -> bool:
