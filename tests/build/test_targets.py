@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -81,6 +82,23 @@ def test_a_target_nothing_links_for_is_refused_before_anything_is_written(
     with pytest.raises(treadle.ConfigurationError, match="no linker for wasm32"):
         treadle.build(models.GROW, tmp_path / "out", targets=["wasm32"], link=True)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="the ziglang package is not here")
+@pytest.mark.parametrize("kind", ["c", "ort"])
+def test_windows_libraries_are_linked_without_a_windows_toolchain(
+    tmp_path: Path, kind: Literal["c", "ort"]
+) -> None:
+    built = treadle.build(
+        models.GROW, tmp_path, kind=kind, name="grow", targets=["x86_64-windows"], link=kind == "c"
+    )
+    (library,) = (path for path in built.files if path.suffix == ".dll")
+    data = library.read_bytes()
+    assert data.startswith(b"MZ")
+    assert b"ucrtbase.dll" in data
+    exported = b"grow_run" if kind == "c" else b"RegisterCustomOps"
+    assert exported in data
+    assert not [path.name for path in library.parent.iterdir() if path.name.startswith(".")]
 
 
 SCRIPT = """

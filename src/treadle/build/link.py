@@ -19,11 +19,19 @@ from treadle import jit
 from treadle.build.targets import NamedTarget, host_name
 from treadle.errors import ConfigurationError
 
-__all__ = ["expect_linker", "link", "linked_name", "operators_command", "run_tool"]
+__all__ = ["expect_linker", "link", "link_operators", "linked_name", "run_tool"]
 
 _WORDS = ("abi", "describe", "shapes", "workspace", "run")
 _STACK = 1 << 20
 """The stack size of a WebAssembly module in bytes."""
+_UCRT = (
+    *("malloc", "calloc", "realloc", "free", "memcpy", "memmove", "memset", "memcmp", "strcmp"),
+    *("strlen", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh"),
+    *("erf", "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fma", "fmod", "log", "log10"),
+    *("log1p", "log2", "nearbyint", "pow", "remainder", "rint", "round", "sin", "sinh", "sqrt"),
+    *("tan", "tanh", "trunc"),
+)
+"""The functions of Windows' C runtime that a library may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +77,11 @@ def link(name: str, named: NamedTarget, folder: Path) -> Path:
         memory.write_bytes(jit.memory_object(named.target))
         others, exports = (memory,), (*exports, "realloc", "free")
     if named.form == "coff":
-        floats = folder / named.name / ".floats.o"
-        floats.write_bytes(jit.float_object(named.target))
-        others = (floats,)
+        others = _windows_runtime(folder / named.name, named)
     job = _Job(archive, output, others, exports, named)
     compiler = _cc(named)
-    command = _by_cc(compiler, job) if compiler else _BY_ZIG[named.form](job)
     try:
-        run_tool(command)
+        run_tool(_by_cc(compiler, job) if compiler else _BY_ZIG[named.form](job))
     finally:
         for path in others:
             path.unlink()
@@ -102,17 +107,41 @@ def run_tool(command: Sequence[str]) -> None:
         raise ConfigurationError(f"{Path(command[0]).name} failed:\n{said[:2000]}")
 
 
-def operators_command(
-    named: NamedTarget, folder: Path, source: str, archive: str, output: str
-) -> list[str]:
-    """The command that compiles a C source and links it with an archive."""
+def link_operators(named: NamedTarget, folder: Path) -> Path:
+    """Compile `operators.c` and link it with `lib.a`, both in the folder.
+
+    Raises ConfigurationError with the tool's output.
+    """
+    source, archive, output = (folder / name for name in ("operators.c", "lib.a", "out"))
     compiler = _cc(named)
     first = [compiler] if compiler else zig("cc", "-target", named.zig)
-    hidden = [] if named.form != "elf" else ["-Wl,--exclude-libs,ALL", "-Wl,--build-id=none"]
-    return [
-        *first, "-std=gnu99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-I", str(folder),
-        str(folder / source), str(folder / archive), *hidden, "-lm", "-o", str(folder / output),
-    ]  # fmt: skip
+    first += ["-std=gnu99", "-O2", "-fvisibility=hidden", "-I", str(folder), str(source)]
+    if named.form == "coff":
+        compiled = folder / "operators.o"
+        run_tool([*first, "-mno-stack-arg-probe", "-c", "-o", str(compiled)])
+        others = (compiled, *_windows_runtime(folder, named))
+        run_tool(_coff_by_zig(_Job(archive, output, others, ("RegisterCustomOps",), named)))
+        return output
+    hidden = ["-Wl,--exclude-libs,ALL", "-Wl,--build-id=none"] if named.form == "elf" else []
+    linked = ["-fPIC", "-shared", str(archive), *hidden, "-lm", "-o", str(output)]
+    run_tool([*first, *linked])
+    return output
+
+
+def _windows_runtime(folder: Path, named: NamedTarget) -> tuple[Path, ...]:
+    """Write the files that a Windows library links with besides its own code.
+
+    They are the symbol that code with floats refers to, and an import library of `ucrtbase.dll`,
+    which Windows has since version 10. With them zig need not compile MinGW's start-up code.
+    """
+    floats, names, imports = (folder / name for name in (".floats.o", ".ucrt.def", ".ucrt.lib"))
+    floats.write_bytes(jit.float_object(named.target))
+    names.write_text("LIBRARY ucrtbase.dll\nEXPORTS\n" + "\n".join(_UCRT) + "\n")
+    try:
+        run_tool(zig("dlltool", "-m", "i386:x86-64", "-d", str(names), "-l", str(imports)))
+    finally:
+        names.unlink()
+    return floats, imports
 
 
 def _cc(named: NamedTarget) -> str | None:
@@ -154,7 +183,15 @@ def _wasm_by_zig(job: _Job) -> list[str]:
     )  # fmt: skip
 
 
-def _other_by_zig(job: _Job) -> list[str]:
+def _coff_by_zig(job: _Job) -> list[str]:
+    return zig(
+        "lld-link", "/dll", "/noentry", "/nodefaultlib", "/machine:x64", "/Brepro",
+        f"/out:{job.output}", f"/wholearchive:{job.archive}", *map(str, job.others),
+        *(f"/export:{name}" for name in job.exports), "/noimplib",
+    )  # fmt: skip
+
+
+def _macho_by_zig(job: _Job) -> list[str]:
     return zig(
         "cc", "-target", job.named.zig, "-shared", "-o", str(job.output),
         "-Wl,--whole-archive", str(job.archive), "-Wl,--no-whole-archive", *map(str, job.others),
@@ -164,6 +201,6 @@ def _other_by_zig(job: _Job) -> list[str]:
 _BY_ZIG: Mapping[str, Callable[[_Job], list[str]]] = {
     "elf": _elf_by_zig,
     "wasm": _wasm_by_zig,
-    "coff": _other_by_zig,
-    "macho": _other_by_zig,
+    "coff": _coff_by_zig,
+    "macho": _macho_by_zig,
 }

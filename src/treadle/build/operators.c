@@ -289,7 +289,6 @@ static const Operator operators[] = {/*OPERATORS*/};
 
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
-int _fltused = 39029; /* asked for by code with floats */
 #else
 #define EXPORT __attribute__((visibility("default")))
 #endif

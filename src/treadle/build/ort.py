@@ -14,7 +14,7 @@ from treadle import jit, ops
 from treadle.build.archive import archive
 from treadle.build.c_library import Library, library_data, library_header, members_of, target_data
 from treadle.build.folder import Files
-from treadle.build.link import operators_command, run_tool
+from treadle.build.link import link_operators
 from treadle.build.partition import partition_of
 from treadle.build.rewriting import Operator, with_operators, with_params_of
 from treadle.build.targets import NamedTarget
@@ -134,8 +134,7 @@ def _linked(made: OperatorLibrary, named: NamedTarget) -> bytes:
             (folder / f"{library.name}.h").write_text(library_header(library))
         (folder / "lib.a").write_bytes(archive(list(members.values()), named.form))
         (folder / "operators.c").write_text(_source(made))
-        run_tool(operators_command(named, folder, "operators.c", "lib.a", "out"))
-        return (folder / "out").read_bytes()
+        return link_operators(named, folder).read_bytes()
 
 
 def _source(made: OperatorLibrary) -> str:
