@@ -1,5 +1,7 @@
 """Arguments that make no sense: said where they are given, in errors of treadle."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,13 @@ def test_the_listener_of_a_session_hears_its_runs():
 
     assert len(recorder.of("y")) == 2
     assert len(other.of("y")) == 1
+
+
+@pytest.mark.parametrize("kind", [treadle.SessionOptions, RunOptions, treadle.LoadLimits])
+def test_defaults_are_values_that_a_field_accepts(kind) -> None:
+    made, again = kind(), kind()
+    given = {each.name: getattr(made, each.name) for each in dataclasses.fields(kind)}
+    assert kind(**given) == made == again
+    for name, value in given.items():
+        if isinstance(value, dict | list):
+            assert value is not getattr(again, name)

@@ -1,5 +1,6 @@
 """What making a model ready may take: models that would grow without end are refused at once."""
 
+import gc
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 import treadle
 from treadle import LoadLimitExceeded, LoadLimits
+from treadle.limits import without_collection
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "local": 1]>'
 
@@ -174,3 +176,19 @@ def test_folding_passes_a_limit_on(monkeypatch):
             '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) {'
             " a = Constant <value_float = 1.0> () b = Add (a, a) y = Mul (x, b) }"
         )
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_objects_that_the_process_has_frozen_stay_so(is_frozen, monkeypatch) -> None:
+    monkeypatch.setattr("treadle.limits._frozen", [])
+    if is_frozen:
+        gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        for _ in range(2):
+            with without_collection():
+                assert not gc.isenabled()
+        assert gc.isenabled()
+        assert (gc.get_freeze_count() > 0) == is_frozen == (before > 0)
+    finally:
+        gc.unfreeze()

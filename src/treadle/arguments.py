@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -31,9 +31,17 @@ _Kind = TypeVar("_Kind", bound=type)
 
 
 def naming_fields(kind: _Kind) -> _Kind:
-    """Decorate a dataclass of named fields: its constructor raises InputTypeError for others."""
+    """Decorate a dataclass of named fields: its constructor raises InputTypeError for others.
+
+    The dataclass has slots and checks what is set; defaults are set without checks.
+    """
     names = [each.name for each in fields(kind)]
     construct = kind.__init__  # type: ignore[misc]
+    sets = [(getattr(kind, each.name).__set__, each) for each in fields(kind)]
+    plain = [(put, each.default) for put, each in sets if each.default is not MISSING]
+    made = [
+        (put, factory) for put, each in sets if (factory := each.default_factory) is not MISSING
+    ]
 
     @wraps(construct)
     def __init__(self: object, *unnamed: object, **given: object) -> None:  # noqa: N807
@@ -42,7 +50,13 @@ def naming_fields(kind: _Kind) -> _Kind:
         for name in given.keys() - names:
             hint = did_you_mean(name, names)
             raise InputTypeError(f'{kind.__name__} has no field "{name}", {hint}')
-        construct(self, **given)
+        if given:
+            construct(self, **given)
+            return
+        for put, value in plain:
+            put(self, value)
+        for put, make in made:
+            put(self, make())
 
     kind.__init__ = __init__  # type: ignore[misc]
     return kind

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ProcessPoolExecutor
 
 import joblib
@@ -203,3 +205,18 @@ def test_threads_that_share_a_session_and_its_copies() -> None:
     for thread in threads:
         thread.join()
     assert found == [True] * 4
+
+
+@pytest.mark.parametrize("engines", [None, ("onnxruntime", "interp"), ("interp",)])
+def test_a_session_ends_with_its_last_reference(engines) -> None:
+    made = treadle.InferenceSession(model("loop"), engines=engines)
+    assert right(made)
+    ended = weakref.ref(made)
+    was_enabled = gc.isenabled()
+    gc.disable()  # nothing but counting references may be needed
+    try:
+        del made
+        assert ended() is None
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -22,7 +22,7 @@ from treadle.delegate.options import Options
 from treadle.delegate.ort_errors import translating_errors
 from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Run, Session
-from treadle.delegate.timed_load import stopped_in_time
+from treadle.delegate.timed_load import start_session, stopped_in_time
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
@@ -39,6 +39,7 @@ class Onnxruntime:
     options: Options = field(default_factory=Options)
     abandoned: Abandoned = field(default_factory=Abandoned, compare=False)
     is_on_trial: bool = False
+    is_provider: bool = False
 
     @property
     def name(self) -> str:
@@ -57,8 +58,7 @@ class Onnxruntime:
 
     def as_provider(self) -> Onnxruntime:
         """The engine for single operators; its threads do not spin beside those of the caller."""
-        entries = {**_NO_SPINNING, **self.options.entries}
-        return replace(self, options=replace(self.options, entries=entries))
+        return Onnxruntime(self.options, self.abandoned, self.is_on_trial, is_provider=True)
 
     def profiled(self, folder: str) -> Onnxruntime:
         """The engine whose sessions write their own profiles to a folder when they are closed."""
@@ -108,7 +108,8 @@ class Onnxruntime:
 
         if self.options.libraries:
             return None
-        return f"onnxruntime {onnxruntime.__version__} {self.options!r}"
+        role = "provider " if self.is_provider else ""
+        return f"{role}onnxruntime {onnxruntime.__version__} {self.options!r}"
 
     def snapshot(self, runnable: Runnable) -> Exported | None:
         """The exported model of a region's session."""
@@ -146,18 +147,17 @@ class Onnxruntime:
     def _session(self, exported: Exported, region: Region) -> Any:
         import onnxruntime
 
-        options, large = self.options.session_options(), exported.large
+        entries = _NO_SPINNING if self.is_provider else {}
+        options, large = self.options.session_options(entries), exported.large
         if large:
             values = map(onnxruntime.OrtValue.ortvalue_from_numpy, large.values())
             options.add_external_initializers(list(large), list(values))
-        providers = [name for name, _ in self.options.providers]
-        settings = [dict(setting) for _, setting in self.options.providers]
-        start = partial(onnxruntime.InferenceSession, exported.data, options, providers, settings)
-        if exported.is_long_to_fold:
-            start = partial(start, disabled_optimizers=["ConstantFolding"])
+        disabled = {"ConstantFolding"} if exported.is_long_to_fold else set()
+        providers = self.options.providers
+        start = partial(start_session, exported.data, options, providers, disabled)
         refused = partial(Unsupported, _name(region), None, path=region.path)
         with stopped_in_time(options):
-            return translating_errors(start, refused)._sess
+            return translating_errors(start, refused)
 
 
 def _count(steps: Sequence[Step]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from treadle.delegate.ort_errors import translating_errors
@@ -15,7 +16,7 @@ from treadle.processors import processor_count, quota
 
 Providers = tuple[tuple[str, Mapping[str, Any]], ...]
 
-_CPU: Providers = (("CPUExecutionProvider", {}),)
+CPU: Providers = (("CPUExecutionProvider", {}),)
 _SILENT = 4
 _NUMBERS = count()
 _UNCHOSEN = (None, -1, 2)
@@ -45,7 +46,7 @@ class Options:
     logid: str | None = None
     execution_order: int | None = None
     entries: Mapping[str, str] = field(default_factory=dict)
-    providers: Providers = _CPU
+    providers: Providers = CPU
     libraries: tuple[str, ...] = ()
     profiles: str = ""
 
@@ -77,8 +78,8 @@ class Options:
             libraries=tuple(getattr(source, "custom_ops_libraries", ())),
         )
 
-    def session_options(self) -> Any:
-        """Make a SessionOptions of onnxruntime."""
+    def session_options(self, defaults: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """Make a SessionOptions of onnxruntime; `defaults` are entries unless others are set."""
         import onnxruntime
 
         made = onnxruntime.SessionOptions()
@@ -99,7 +100,7 @@ class Options:
             made.execution_order = onnxruntime.ExecutionOrder(self.execution_order)
         if self.is_parallel:
             made.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
-        for key, value in self.entries.items():
+        for key, value in {**defaults, **self.entries}.items():
             made.add_session_config_entry(key, value)
         for library in self.libraries:
             translating_errors(partial(made.register_custom_ops_library, library), InputError)
@@ -133,7 +134,7 @@ def _providers(
     named: Sequence[Any] | None, options: Sequence[Mapping[Any, Any]] | None
 ) -> Providers:
     if not named:
-        return _CPU
+        return CPU
     settings = options or [{}] * len(named)
     pairs = [n if isinstance(n, tuple) else (n, s) for n, s in zip(named, settings, strict=True)]
     return tuple((name, dict(setting)) for name, setting in pairs)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 from treadle.errors import Unsupported
@@ -17,8 +17,8 @@ from treadle.tracing import Iterations
 def prepare_block_plan(plan: BlockPlan, define: Define | None) -> Executable:
     """Prepare the block: it maps one value per param to one value per result."""
     instructions = list(_instructions(plan, define))
-    run = in_order(plan.block, plan.path, instructions)
-    return _single_call(plan.block, instructions, run) or run
+    run = cache(partial(in_order, plan.block, plan.path, instructions))
+    return _single_call(plan.block, instructions, run) or run()
 
 
 def _instructions(plan: BlockPlan, define: Define | None) -> Iterator[Instruction]:
@@ -55,9 +55,9 @@ def _delegated(region: Region, paths: Mapping[Step, str], define: Define | None)
 
 
 def _single_call(
-    block: Block, instructions: Sequence[Instruction], run: Executable
+    block: Block, instructions: Sequence[Instruction], run: Callable[[], Executable]
 ) -> Executable | None:
-    """A block of one instruction: called directly if no listener is attached.
+    """A block of one instruction: called directly if no listener is attached, else `run` makes it.
 
     results = instruction(params[picked])[given]
     """
@@ -76,7 +76,7 @@ def _single_call(
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         if context.listener is not None:
-            return run(operands, context, iterations)
+            return run()(operands, context, iterations)
         if context.may_stop:
             context.poll(instruction.path, iterations)
         own = operands if is_straight else [operands[k] for k in picked]

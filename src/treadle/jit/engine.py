@@ -146,7 +146,8 @@ class Jit:
         others = [None if each is None else each.identity for each in kept]
         if self.store is None or made is None or None in others:
             return None
-        return f"{replace(self, others=())!r} {others} {made}"
+        own = [getattr(self, name) for name in self.__slots__ if name != "others"]
+        return f"{own} {others} {made}"
 
     def snapshot(self, runnable: Runnable) -> None:
         """Nothing: a region is prepared again, and its kernels are found by name at run time."""

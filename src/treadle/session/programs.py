@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from treadle import formats, passes
@@ -46,7 +47,8 @@ class Programs:
     """The programs of one model; several threads may ask at once.
 
     `found` is the plan of the plain program if it was on disk. `lock` is held while a program is
-    made; a forked process gets a new one.
+    made; a forked process gets a new one. `expand` gives the function by which the standard defines
+    a step. Nothing made here refers back to the session, which ends with its last reference.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Programs:
         self.made: dict[RunMode, Program] = {}
         self.declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
         self.lock = locked_anew(self)
+        self.expand = partial(_expanded, model.opsets)
 
     def profiled(self, names: Sequence[str], folder: str) -> Programs:
         """New programs, in which engines of these names tell where their time goes."""
@@ -93,10 +96,6 @@ class Programs:
                 known[region.engine, step] = f"{region.engine}: {why}"
         self.made[mode] = self._bound(program.plan.model, mode)
         return self.made[mode]
-
-    def expand(self, step: Leaf | Call, types: Sequence[Type | None]) -> Function | None:
-        """The function by which the standard defines a step, in the opsets of the model."""
-        return formats.schema_function(step, types, self.model.opsets)
 
     def _forget(self) -> None:
         """Drop the oldest programs over the limit; the plain one stays."""
@@ -163,3 +162,9 @@ class Programs:
             else engine.traits.with_limits(mode.bounded, mode.weighed)
             for engine in self.engines
         )
+
+
+def _expanded(
+    opsets: Mapping[str, int], step: Leaf | Call, types: Sequence[Type | None]
+) -> Function | None:
+    return formats.schema_function(step, types, opsets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from treadle import markup, passes
@@ -114,9 +115,8 @@ class InferenceSession(OrtSession):
             self._model = read_and_check(source, self._stages) if model is None else model
         self._source = source_of(source)
         self._programs = Programs(self._model, self._engines, self._stages, found)
-        self._exposures = Exposures(
-            self._model, self._programs.expand, self._made_like_this, self._options
-        )
+        made_alike = partial(InferenceSession, engines=self._named_engines)
+        self._exposures = Exposures(self._model, self._programs.expand, made_alike, self._options)
         with within_load_limits(self._options):
             self._plain = self._programs.of(PLAIN)
             if place is not None and found is None:
@@ -153,10 +153,6 @@ class InferenceSession(OrtSession):
         if self._listener is not None or supplied(self._options) is not None:
             return None
         return LoadCache.of(source, self._options, self._engines)
-
-    def _made_like_this(self, model: Model) -> InferenceSession:
-        """A session of another model, with the same engines and settings."""
-        return InferenceSession(model, engines=self._named_engines)
 
     def run(
         self,
