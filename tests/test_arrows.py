@@ -287,6 +287,12 @@ def test_no_folder_holds_more_than_30_files(root: Path) -> None:
     assert {folder: count for folder, count in counts.items() if count > 30} == {}
 
 
+@pytest.mark.parametrize("root", [SOURCE, Path(__file__).parent], ids=["src", "tests"])
+def test_no_file_has_more_than_400_lines(root: Path) -> None:
+    lengths = {str(file): len(file.read_text().splitlines()) for file in root.rglob("*.py")}
+    assert {file: length for file, length in lengths.items() if length > 400} == {}
+
+
 def files_imported(file: str, source: str) -> set[str]:
     """The files of the package that one of them imports: at its top, in functions, for types."""
     found: set[str] = set()

@@ -13,9 +13,9 @@ PAGES = (DOCS / "glossary.md", DOCS / "native-engine.md")
 LINES = [line for page in PAGES for line in page.read_text().splitlines() if ".py`" in line]
 
 HOMES = {
-    "cse": ["passes/simplify/cse.py"],
-    "licm": ["passes/simplify/licm.py"],
-    "dce": ["passes/simplify/dce.py"],
+    "cse": ["jit/kernel/cse.py", "passes/simplify/cse.py"],
+    "licm": ["jit/kernel/licm.py", "passes/simplify/licm.py"],
+    "dce": ["jit/kernel/dce.py", "passes/simplify/dce.py"],
     "fused": ["jit/codegen/fused_nest.py"],
     "disk_cache": ["jit/toolchain/disk_cache.py"],
     "thread_pool": ["jit/threads/thread_pool.py"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any
@@ -18,7 +18,7 @@ from treadle import formats, passes
 from treadle.ir import Model
 from treadle.options import SessionOptions
 
-__all__ = ["Recipe", "locked_anew", "source_of"]
+__all__ = ["Recipe", "locked_anew", "made_again", "source_of"]
 
 _SUPPLIED = ("dims_by_name", "dims_by_denotation", "initializers", "external_initializers")
 
@@ -53,6 +53,17 @@ class Recipe:
             named,
             may_fall_back,
         )
+
+
+def made_again(kind: Callable[..., Any], recipe: Recipe) -> Any:
+    """Make a session of this class from its pickled state, in this process or another."""
+    return kind(
+        recipe.source,
+        recipe.options,
+        recipe.providers,
+        engines=recipe.engines,
+        enable_fallback=recipe.may_fall_back,
+    )
 
 
 def _written(model: Model) -> bytes:

@@ -39,7 +39,7 @@ from treadle.ort_session import (
     write_optimized,
 )
 from treadle.parity import telling_missing
-from treadle.pickling import Recipe, source_of
+from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Plan, Region, RunContext
 from treadle.profiling import Profile, Timed
 from treadle.recording import Exposures
@@ -146,7 +146,7 @@ class InferenceSession(OrtSession):
         recipe = Recipe.of(
             source, self._options, self._named_engines, providers, self._may_fall_back
         )
-        return _made_again, (type(self), recipe)
+        return made_again, (type(self), recipe)
 
     def _place(self, source: object) -> LoadCache | None:
         """The place of the prepared model on disk; None if a listener observes the loading."""
@@ -386,14 +386,3 @@ class InferenceSession(OrtSession):
         plan = programs.pop(PLAIN).plan
         others = {v.words: p.plan for v, p in programs.items() if not v.watched}
         return report.show_code(plan, code, others) if code else report.explain(plan, others)
-
-
-def _made_again(kind: type[InferenceSession], recipe: Recipe) -> InferenceSession:
-    """Make a session again from its pickled state, in this process or another."""
-    return kind(
-        recipe.source,
-        recipe.options,
-        recipe.providers,
-        engines=recipe.engines,
-        enable_fallback=recipe.may_fall_back,
-    )

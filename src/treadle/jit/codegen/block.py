@@ -55,7 +55,7 @@ from treadle.jit.kernel.ir import (
     Scatter,
     Take,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.schedule.cost_model import per_element
 from treadle.jit.schedule.storage import Storage
@@ -167,7 +167,7 @@ def _elements(
     context: CodegenContext, node: Node, element: Callable[[tuple[int, ...]], Any]
 ) -> None:
     context.access.keep(
-        node, [element(index) for index in product(*map(range, symbolic_dims(node)))]
+        node, [element(index) for index in product(*map(range, static_shape(node)))]
     )
 
 

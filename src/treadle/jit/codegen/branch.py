@@ -25,7 +25,7 @@ from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, register_type
-from treadle.jit.kernel.ir import Block, Branch, Node, symbolic_dims
+from treadle.jit.kernel.ir import Block, Branch, Node, static_shape
 from treadle.jit.schedule.storage import Storage
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
@@ -131,5 +131,5 @@ def _put(context: CodegenContext, home: BranchResult | None, result: Node, block
         else:
             copy_node(context, result, allocate_in(context, home.scratch, result, home.scope))
     for position, variable in enumerate(home.variables):
-        index = context.access.unflat(position, symbolic_dims(home.part))
+        index = context.access.unflat(position, static_shape(home.part))
         context.builder.builder.store(context.access.read(result, index), variable)

@@ -34,7 +34,7 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
     Take,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
 
@@ -109,7 +109,7 @@ class ElementAccess:
         if node.is_static and not node.size:
             return literal(node.dtype, 0)
         if node in self.registers and not isinstance(index, Flat) and is_known(index):
-            return self.registers[node][self.flat(index, symbolic_dims(node))]
+            return self.registers[node][self.flat(index, static_shape(node))]
         if isinstance(node.op, Constant) and (node.is_single or is_known(index)):
             return literal(node.dtype, element_of(node.op.array, index))
         return self._once((node, index), lambda: self._read(node, index))
@@ -197,7 +197,7 @@ class ElementAccess:
         at, first = index[axis], 0
         low, end = (at, at + 1) if isinstance(at, int) else self.bounds[at]
         for operand in node.operands:
-            last = first + symbolic_dims(operand)[axis]
+            last = first + static_shape(operand)[axis]
             if low < last:
                 break
             first = last
@@ -268,16 +268,16 @@ class ElementAccess:
         if node not in self.buffers:
             assert isinstance(node.op, Constant), f"{type(node.op).__name__} has no memory yet"
             pointer = self.slots.array(node.op.array)
-            strides = dense_strides(symbolic_dims(node))
+            strides = dense_strides(static_shape(node))
             self.buffers[node] = Buffer(pointer, node.dtype, strides, "given")
         return self.buffers[node]
 
     def allocate(self, node: Node, scope: str = "") -> Buffer:
         """Memory for the elements of a node."""
-        size = prod(symbolic_dims(node)) * node.dtype.numpy.itemsize
+        size = prod(static_shape(node)) * node.dtype.numpy.itemsize
         pointer = self.slots.workspace(size)
         name = scope or self.aliases.fresh()
-        return Buffer(pointer, node.dtype, dense_strides(symbolic_dims(node)), name)
+        return Buffer(pointer, node.dtype, dense_strides(static_shape(node)), name)
 
     def address(self, buffer: Buffer, index: Indices) -> Any:
         """The address of an element."""
@@ -376,7 +376,7 @@ class ElementAccess:
         values = self.registers[node]
         pointer = self.builder.variable(memory_type(node.dtype), count=len(values))
         buffer = Buffer(
-            pointer, node.dtype, dense_strides(symbolic_dims(node)), self.aliases.fresh()
+            pointer, node.dtype, dense_strides(static_shape(node)), self.aliases.fresh()
         )
         for position, value in enumerate(values):
             self.store(buffer, Flat(position), value)

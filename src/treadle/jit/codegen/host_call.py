@@ -30,7 +30,7 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.safepoint import acquire_gil, release_gil
 from treadle.jit.host.calls import SHAPE_WORDS_PER_RESULT, count_words
-from treadle.jit.kernel.ir import HostCall, Node, symbolic_dims
+from treadle.jit.kernel.ir import HostCall, Node, static_shape
 from treadle.jit.kernel.traversal import is_known_kind
 
 
@@ -130,7 +130,7 @@ def _whole(context: CodegenContext, operand: Node) -> Buffer:
 
 
 def _is_row_major(buffer: Buffer, operand: Node) -> bool:
-    return buffer.strides == dense_strides(symbolic_dims(operand))
+    return buffer.strides == dense_strides(static_shape(operand))
 
 
 def _known(context: CodegenContext, node: Node, number: int) -> Buffer:

@@ -14,7 +14,7 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
-from treadle.jit.kernel.ir import Node, symbolic_dims
+from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import COPIED, interleave_hint, per_read
 from treadle.jit.schedule.storage import Storage
 
@@ -64,7 +64,7 @@ def _copy(context: CodegenContext, source: Node, target: Buffer) -> None:
     cost = per_read(access.places, access.buffers, source) + COPIED
     if access.storage_of(source) is Storage.REGISTERS:
         for position, value in enumerate(access.registers[source]):
-            access.store(target, access.unflat(position, symbolic_dims(source)), value)
+            access.store(target, access.unflat(position, static_shape(source)), value)
     elif target.is_dense and access.is_flat(source):
         with each_position(context, access.size(source), cost) as position, access.scope():
             access.store(target, Flat(position), access.read(source, Flat(position)))

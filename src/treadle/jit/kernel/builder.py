@@ -31,7 +31,7 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.kernel.node_builder import Declined, NodeBuilder
 from treadle.jit.kernel.node_text import show_node
@@ -104,12 +104,12 @@ class KernelBuilder(NodeBuilder):
         if not isinstance(operand.op, Constant):
             return None
         key = ("view", operand, shape, axes)
-        if key not in self._known:
+        if key not in self.values.known:
             array = viewed(operand.op.array, shape, axes)
             if array is None:
                 return None
-            self._known[key] = self.constant(array)
-        return self._known[key]
+            self.values.known[key] = self.constant(array)
+        return self.values.known[key]
 
     def _through(self, axis: Axis, outer: Sequence[Axis]) -> Axis:
         """An axis of the inner view in terms of the outer view's index."""
@@ -200,11 +200,11 @@ class KernelBuilder(NodeBuilder):
         if number.source is not None:
             return number.source
         key = ("length", number)
-        if key not in self._known:
+        if key not in self.values.known:
             node = Node(InputDim(number), DType.INT64, (), (), self.main)
             self.main.nodes.insert(0, node)
-            self._known[key] = node
-        return self._known[key]
+            self.values.known[key] = node
+        return self.values.known[key]
 
     def plus(self, left: Number, right: Number) -> Number:
         """The sum."""
@@ -352,7 +352,7 @@ class KernelBuilder(NodeBuilder):
                 " elements are needed"
             )
         found: list[int | Node] = []
-        for index in np.ndindex(symbolic_dims(node)):
+        for index in np.ndindex(static_shape(node)):
             scalar = self.element(node, index)
             is_known = isinstance(scalar.op, Constant)
             found.append(
@@ -390,7 +390,7 @@ def extents_of(node: Node) -> tuple[int, ...]:
     """The static shape of a node; raises Declined for a dynamic extent."""
     if not node.is_static:
         raise Declined(f"a dynamic extent in {show_node(node)}: static extents are needed")
-    return symbolic_dims(node)
+    return static_shape(node)
 
 
 def array_of(node: Node, what: str) -> np.ndarray:

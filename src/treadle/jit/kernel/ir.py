@@ -42,9 +42,70 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-import numpy as np
-
 from treadle.ir import DType, Leaf
+from treadle.jit.kernel.plain_ops import (
+    ArgTopK,
+    CarriedArg,
+    Concat,
+    Constant,
+    Cumulative,
+    DimOf,
+    Elementwise,
+    Empty,
+    FlatNonzero,
+    Guard,
+    InductionVar,
+    Input,
+    Iota,
+    MatMul,
+    Reduce,
+    Reshape,
+    Result,
+    ScanSlice,
+    Take,
+)
+
+__all__ = [
+    "BOXED_DOMAIN",
+    "ArgTopK",
+    "Axis",
+    "Block",
+    "Branch",
+    "CarriedArg",
+    "Concat",
+    "Constant",
+    "Cumulative",
+    "DimOf",
+    "Elementwise",
+    "Empty",
+    "FlatNonzero",
+    "Gather",
+    "Guard",
+    "HostCall",
+    "IndexTuple",
+    "InductionVar",
+    "Input",
+    "InputDim",
+    "Iota",
+    "Kernel",
+    "Kind",
+    "Loop",
+    "MatMul",
+    "Node",
+    "Number",
+    "Op",
+    "Reduce",
+    "Reshape",
+    "Result",
+    "ScanSlice",
+    "Scatter",
+    "Shape",
+    "Stack",
+    "SymbolicDim",
+    "Take",
+    "View",
+    "static_shape",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,86 +123,11 @@ Number = int | SymbolicDim
 Shape = tuple[Number, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """Operand `position` of the region."""
-
-    position: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Constant:
-    """A tensor known beforehand."""
-
-    array: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class Empty:
-    """A tensor without elements: a sequence before its first insertion.
-
-    Its shape may be a guess.
-    """
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class InputDim:
     """The extent, which is known before the kernel runs."""
 
     extent: SymbolicDim
-
-
-@dataclass(frozen=True, slots=True)
-class DimOf:
-    """The extent along `axis` of result `number` of the operand: a Loop, Branch or HostCall.
-
-    Without an operand: of carried value `number` of its home loop.
-    """
-
-    number: int
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """If the operand is false the kernel fails, and another engine must run the region.
-
-    `is_of_shapes` marks a guard that compares extents; a narrower signature makes it unnecessary.
-    """
-
-    is_of_shapes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Iota:
-    """np.arange of the only extent."""
-
-
-@dataclass(frozen=True, slots=True)
-class InductionVar:
-    """The iteration number."""
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedArg:
-    """Carried value `number` of the loop at the start of an iteration."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class ScanSlice:
-    """operand.take(counter, axis), counted from the end when `reverse`."""
-
-    axis: int
-    reverse: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Elementwise:
-    """A scalar function of the elements of its operands, which broadcast as in numpy."""
-
-    function: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,65 +143,6 @@ class View:
     """result[index] = operand[axes(index)], one Axis for each axis of the operand."""
 
     axes: tuple[Axis, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reshape:
-    """The elements of the operand in row-major order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Concat:
-    """np.concatenate(operands, axis)."""
-
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reduce:
-    """A reduction over `axes` of the operand; the shape says whether they are kept as ones."""
-
-    function: str
-    axes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatMul:
-    """np.matmul of operands of rank 2 or more."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlatNonzero:
-    """np.flatnonzero; its extent is the number of true elements."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArgTopK:
-    """np.argsort(operand, axis, kind="stable")[:extent] of integers."""
-
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Take:
-    """np.take(data, indices, axis).
-
-    An index out of range fails, a negative one counts from the end.
-    """
-
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cumulative:
-    """result[i] = function(result[i - 1], operand[i]) along the axis.
-
-    `exclusive`: of operand[i - 1]; the first element is the neutral one.
-    """
-
-    function: str
-    axis: int
-    exclusive: bool
 
 
 IndexTuple = tuple[Axis | int, ...]
@@ -317,13 +244,6 @@ BOXED_DOMAIN = "treadle.boxed"
 """The domain of the operators on boxed values: see host/boxed_values.py."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Result `number` of the operand: a Loop, Branch or HostCall."""
-
-    number: int
-
-
 Op = (
     Input | Constant | Empty | InputDim | DimOf | Guard | Iota | InductionVar | CarriedArg
     | ScanSlice | Elementwise | View | Reshape | Concat | Reduce | MatMul | Cumulative | Take
@@ -364,7 +284,7 @@ class Node:
     @property
     def size(self) -> int:
         """The number of elements; of a static node only."""
-        return prod(symbolic_dims(self))
+        return prod(static_shape(self))
 
     @property
     def is_single(self) -> bool:
@@ -396,7 +316,7 @@ class Kernel:
     is_profiled: bool = False
 
 
-def symbolic_dims(node: Node) -> tuple[int, ...]:
+def static_shape(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
     assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
     return tuple(extent for extent in node.shape if isinstance(extent, int))

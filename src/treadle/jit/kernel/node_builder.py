@@ -1,8 +1,4 @@
-"""Adds nodes to blocks, with common subexpression elimination and hoisting of invariants.
-
-A node is placed in the outermost block in which its operands are available, so invariants leave
-loops on creation; a node that can fail stays in its block.
-"""
+"""Adds nodes to blocks: equal nodes become one (`cse`), invariant nodes leave loops (`licm`)."""
 
 from __future__ import annotations
 
@@ -12,21 +8,9 @@ from typing import Self
 import numpy as np
 
 from treadle.ir import DType, dtype_of
-from treadle.jit.kernel.ir import (
-    Block,
-    Branch,
-    Constant,
-    Gather,
-    HostCall,
-    Loop,
-    Node,
-    Op,
-    Scatter,
-    Shape,
-    SymbolicDim,
-    Take,
-)
-from treadle.jit.kernel.traversal import shape_operands
+from treadle.jit.kernel.cse import ValueTable
+from treadle.jit.kernel.ir import Block, Constant, Node, Op, Shape, SymbolicDim
+from treadle.jit.kernel.licm import outermost_block
 
 NATIVE = frozenset(
     DType(name)
@@ -36,8 +20,6 @@ NATIVE = frozenset(
     )
 )  # fmt: skip
 """The element types with native code."""
-
-_NEVER_HOISTED = (Loop, Branch, Take, Gather, Scatter, HostCall)
 
 
 class Declined(Exception):
@@ -62,9 +44,8 @@ class NodeBuilder:
     main: Block
     block: Block
     objects: set[Node] = field(default_factory=set)
-    _known: dict[tuple[object, ...], Node] = field(default_factory=dict)
+    values: ValueTable = field(default_factory=ValueTable)
     _extents: dict[Node, SymbolicDim] = field(default_factory=dict)
-    _added: list[tuple[object, ...]] = field(default_factory=list)
     _moved: list[Node] = field(default_factory=list)
 
     @classmethod
@@ -78,43 +59,30 @@ class NodeBuilder:
         if dtype not in NATIVE:
             raise Declined(f"no native code for {dtype}")
         node = Node(op, dtype, shape, operands, self.block)
-        home = self._home(node)
-        key = (op, dtype, shape, operands, home)
-        if key not in self._known:
-            node = node if home is node.home else replace(node, home=home)
-            self._known[key] = node
-            home.nodes.append(node)
-            self._added.append(key)
-            if home is not self.block:
-                self._moved.append(node)
-        return self._known[key]
+        home = outermost_block(node)
+        if home is self.block:
+            return self.values.add(node)
+        moved = replace(node, home=home)
+        found = self.values.add(moved)
+        if found is moved:
+            self._moved.append(moved)
+        return found
 
     @property
     def hoisted(self) -> tuple[Node, ...]:
         """The nodes that left the loop they were added in."""
-        there = set(self._known.values())
+        there = set(self.values.known.values())
         return tuple(node for node in self._moved if node in there)
 
     def mark(self) -> tuple[int, Block]:
         """The current state, for `back`."""
-        return len(self._added), self.block
+        return len(self.values), self.block
 
     def back(self, mark: tuple[int, Block]) -> None:
         """Remove the nodes added since the mark, after a lowering that declined."""
         count, self.block = mark
-        while len(self._added) > count:
-            node = self._known.pop(self._added.pop())
-            node.home.nodes.remove(node)
+        for node in self.values.remove_after(count):
             self._extents.pop(node, None)
-
-    def _home(self, node: Node) -> Block:
-        home, needed = self.block, (*node.operands, *shape_operands(node))
-        if isinstance(node.op, _NEVER_HOISTED) or not needed:
-            return home
-        deepest = max(each.home.depth for each in needed)
-        while home.is_loop and home.depth > deepest and home.parent is not None:
-            home = home.parent
-        return home
 
     def param(self, op: Op, dtype: DType, shape: Shape) -> Node:
         """A node of the current block without operands that equals no other."""
@@ -131,9 +99,9 @@ class NodeBuilder:
         if dtype is None or dtype not in NATIVE:
             raise Declined(f"no native code for {dtype or array.dtype}")
         key = ("constant", dtype, array.shape, array.tobytes())
-        node = self._known.get(key)
+        node = self.values.known.get(key)
         if node is None:
             node = Node(Constant(array), dtype, tuple(array.shape), (), self.main)
             self.main.nodes.insert(0, node)
-            self._known[key] = node
+            self.values.known[key] = node
         return node

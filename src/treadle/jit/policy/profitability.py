@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
     MatMul,
     Node,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.kernel.traversal import inner_blocks
 from treadle.plan import is_compute_heavy
@@ -180,7 +180,7 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
                 return _PROVIDED_CALL_NS
             return _HEAVY_CALL_NS if is_compute_heavy(leaf) else _CALL_NS
         case MatMul() if node.is_static and node.operands[0].is_static:
-            operations = 2.0 * prod(symbolic_dims(node)) * symbolic_dims(node.operands[0])[-1]
+            operations = 2.0 * prod(static_shape(node)) * static_shape(node.operands[0])[-1]
             if _has_windows(node.operands[1]):
                 return operations * _CONVOLUTION_DEFICIT_NS
             return operations * (_behind(node) + _alone(operations, threads))
@@ -189,7 +189,7 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
 
 def _behind(product: Node) -> float:
     """The deficit in nanoseconds per operation of a product with many rows."""
-    rows = symbolic_dims(product)[-2]
+    rows = static_shape(product)[-2]
     if rows >= _MIN_BYTES_ROWS and all(map(_is_of_bytes, product.operands)):
         return _BYTES_DEFICIT_NS
     return _PRODUCT_DEFICIT_NS if rows >= _MIN_ROWS else 0.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.dead_code import remove_dead_nodes
+from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View
 from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.jit.kernel.dead_code import remove_dead_nodes
+from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, CarriedArg, Concat, DimOf, Kernel, Loop, Node, Shape, View
 from treadle.jit.kernel.rebuild import rebuilt
 from treadle.jit.kernel.traversal import all_nodes, yielded

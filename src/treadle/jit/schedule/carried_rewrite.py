@@ -17,7 +17,7 @@ from treadle.jit.kernel.ir import (
     Number,
     Result,
     Shape,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
 
@@ -177,7 +177,7 @@ def _whole(
     if not parts:
         return initial
     if form.axis is None:
-        shape: list[Number] = list(symbolic_dims(state)) if state.is_static else []
+        shape: list[Number] = list(static_shape(state)) if state.is_static else []
         return builder.reshape(parts[0], shape or _wide(parts[0], state))
     return builder.add(Concat(form.axis), state.dtype, state.shape, *parts)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from math import prod
 
-from treadle.jit.kernel.ir import Concat, Elementwise, Node, symbolic_dims
+from treadle.jit.kernel.ir import Concat, Elementwise, Node, static_shape
 
 Pieces = tuple[tuple[int, ...], ...]
 """Along each axis the starts of the pieces, and the end of the last one."""
@@ -26,7 +26,7 @@ def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) ->
     shapes = {node.shape for node in nodes if node.is_static}
     if len(shapes) != 1:
         return None
-    found = [{0, extent} for extent in symbolic_dims(next(iter(nodes)))]
+    found = [{0, extent} for extent in static_shape(next(iter(nodes)))]
     waiting = [(node, (0,) * len(found)) for node in nodes]
     seen, is_cut = set(waiting), False
     while waiting:
@@ -35,7 +35,7 @@ def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) ->
         for operand, place in _inner(node, start):
             if isinstance(node.op, Concat):
                 at = place[node.op.axis]
-                found[node.op.axis] |= {at, at + symbolic_dims(operand)[node.op.axis]}
+                found[node.op.axis] |= {at, at + static_shape(operand)[node.op.axis]}
             if (operand, place) not in seen and is_inline(operand):
                 seen.add((operand, place))
                 waiting.append((operand, place))
@@ -50,7 +50,7 @@ def _inner(node: Node, start: tuple[int, ...]) -> Iterable[tuple[Node, tuple[int
         case Concat(axis):
             for operand in node.operands:
                 yield operand, start
-                at = start[axis] + symbolic_dims(operand)[axis]
+                at = start[axis] + static_shape(operand)[axis]
                 start = (*start[:axis], at, *start[axis + 1 :])
 
 

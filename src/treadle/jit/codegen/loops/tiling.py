@@ -22,7 +22,7 @@ from treadle.jit.kernel.ir import (
     Loop,
     Node,
     ScanSlice,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.schedule.storage import Storage
 
@@ -72,7 +72,7 @@ def _shape(context: CodegenContext, op: Loop) -> tuple[int, ...] | None:
     if not all(state.is_static for state in op.states):
         return None
     shapes = {
-        symbolic_dims(state)
+        static_shape(state)
         for state in op.states
         if context.access.storage_of(state) is not Storage.REGISTERS
     }
@@ -110,4 +110,4 @@ def _bytes(context: CodegenContext, op: Loop, shape: tuple[int, ...]) -> int:
     """The number of bytes an iteration accesses."""
     read = {o for node in op.body.nodes for o in node.operands if o.home is not op.body}
     touched = [node for node in (*op.states, *read) if node.is_static and _is_large(context, node)]
-    return sum(prod(symbolic_dims(node)) * node.dtype.numpy.itemsize for node in touched)
+    return sum(prod(static_shape(node)) * node.dtype.numpy.itemsize for node in touched)

@@ -43,7 +43,7 @@ from treadle.jit.kernel.ir import (
     Result,
     ScanSlice,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.storage import Storage
@@ -248,7 +248,7 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
             b.store(e.access.scalar(node), place)
         moved = [
             (
-                e.access.read(outer.nexts[k], e.access.unflat(at, symbolic_dims(outer.states[k]))),
+                e.access.read(outer.nexts[k], e.access.unflat(at, static_shape(outer.states[k]))),
                 variable,
             )
             for k in scalars

@@ -27,7 +27,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Take,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.schedule.storage import Storage
 
@@ -44,7 +44,7 @@ def sliced_operand(context: CodegenContext, node: Node) -> tuple[Node, ...]:
     left, right = node.operands
     home = node.home
     is_invariant = right.home is not home and right.home.depth < home.depth
-    size = prod(symbolic_dims(right))
+    size = prod(static_shape(right))
     if not home.is_loop or not is_invariant or size < _LITTLE or len(right.shape) != 2:
         return ()
     if context.access.storage_of(node) is not Storage.BUFFER:
@@ -74,7 +74,7 @@ def count_of_iterations(node: Node) -> bool:
 
 def batch_steps(node: Node) -> int:
     """The number of iterations whose products are computed at once."""
-    return min(max(_ROOM // prod(symbolic_dims(node)), _FEWEST), _MOST)
+    return min(max(_ROOM // prod(static_shape(node)), _FEWEST), _MOST)
 
 
 class BatchedProducts:
@@ -85,14 +85,14 @@ class BatchedProducts:
         context.counts["ahead"] += 1
         self.home: Block = node.home
         self.steps = batch_steps(node)
-        self.rows = symbolic_dims(node)[-2]
+        self.rows = static_shape(node)[-2]
         self.counter = context.access.counters[self.home]
         item = between[-1]
         assert isinstance(item.op, ScanSlice | Take)
         self.length: Any = context.builder.index(
             context.access.extent(item.operands[0].shape[item.op.axis])
         )
-        shape = (self.steps, *symbolic_dims(node))
+        shape = (self.steps, *static_shape(node))
         pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
         columns = shape[-1]
         self.all = Buffer(pointer, node.dtype, (columns, 1), context.access.aliases.fresh())
@@ -116,10 +116,10 @@ class BatchedProducts:
         """The product of this iteration."""
         b, w = self.context.builder.builder, self.context.builder
         step = b.urem(w.index(self.counter), w.index(self.steps))
-        offset = w.multiply(step, prod(symbolic_dims(node)))
+        offset = w.multiply(step, prod(static_shape(node)))
         type_ = memory_type(node.dtype)
         start = b.gep(self.all.pointer, [w.index(offset)], inbounds=True, source_etype=type_)
-        return Buffer(start, node.dtype, dense_strides(symbolic_dims(node)), self.all.scope)
+        return Buffer(start, node.dtype, dense_strides(static_shape(node)), self.all.scope)
 
     def is_due(self) -> Any:
         """Whether the products must be computed in this iteration."""

@@ -22,7 +22,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops.transpose import tile_width, transposed
-from treadle.jit.kernel.ir import Loop, Node, Number, ScanSlice, Shape, View, symbolic_dims
+from treadle.jit.kernel.ir import Loop, Node, Number, ScanSlice, Shape, View, static_shape
 from treadle.jit.schedule.storage import MAX_SCALARS_PER_VALUE, Storage, transposed_axes
 
 Locate = Callable[[tuple[Index, ...], Index], Any]
@@ -58,7 +58,7 @@ def load(context: CodegenContext, items: list[Items]) -> None:
 
 def rows(context: CodegenContext, node: Node) -> Buffer:
     """Memory for one vector of rows."""
-    shape = (tile_width(node, context.builder.target), *symbolic_dims(node))
+    shape = (tile_width(node, context.builder.target), *static_shape(node))
     pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
     return Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
 
@@ -182,7 +182,7 @@ def _copy(
             _tiles(context, node, own, scope, locate, into=into)
         with (
             partial,
-            context.builder.nest(symbolic_dims(node)) as index,
+            context.builder.nest(static_shape(node)) as index,
             context.builder.range(count) as number,
             context.access.scope(),
         ):
@@ -210,7 +210,7 @@ def _element(
 def _tiles(
     context: CodegenContext, node: Node, own: Buffer, scope: str, locate: Locate, *, into: bool
 ) -> None:
-    shape, width = symbolic_dims(node), tile_width(node, context.builder.target)
+    shape, width = static_shape(node), tile_width(node, context.builder.target)
     last = max(k for k, extent in enumerate(shape) if extent != 1)
     full, rest = divmod(shape[last], width)
     around = [1 if k == last else extent for k, extent in enumerate(shape)]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Scatter, symbolic_dims
+from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Scatter, static_shape
 from treadle.jit.schedule.storage import Storage
 
 
@@ -100,7 +100,7 @@ def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
     for operand in join.operands:
         if operand is node:
             break
-        first += symbolic_dims(operand)[op.axis]
+        first += static_shape(operand)[op.axis]
     place = tuple(first if k == op.axis else 0 for k in range(len(join.shape)))
     is_whole = buffer.is_dense and all(extent == 1 for extent in node.shape[: op.axis])
     start = context.access.address(buffer, place)

@@ -12,7 +12,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.ops.reduce import neutral
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Cumulative, Node, symbolic_dims
+from treadle.jit.kernel.ir import Cumulative, Node, static_shape
 from treadle.jit.schedule.storage import Storage
 
 
@@ -76,7 +76,7 @@ def _sum(context: CodegenContext, node: Node, op: Cumulative, last: Any, element
 
 def _unrolled(context: CodegenContext, node: Node, op: Cumulative) -> None:
     made: dict[tuple[int, ...], Any] = {}
-    for index in product(*map(range, symbolic_dims(node))):
+    for index in product(*map(range, static_shape(node))):
         k = index[op.axis]
         if k == 0:
             made[index] = _first(context, node, op, index)

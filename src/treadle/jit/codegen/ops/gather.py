@@ -13,7 +13,7 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Axis, Gather, IndexTuple, Node, Take, symbolic_dims
+from treadle.jit.kernel.ir import Axis, Gather, IndexTuple, Node, Take, static_shape
 from treadle.jit.schedule.storage import Storage
 
 
@@ -27,10 +27,10 @@ def emit_take(context: CodegenContext, node: Node) -> None:
     if t.storage_of(node) is Storage.REGISTERS:
         checked = {
             at: _checked(context, indices, at, given[axis])
-            for at in product(*map(range, symbolic_dims(indices)))
+            for at in product(*map(range, static_shape(indices)))
         }
         values = []
-        for index in product(*map(range, symbolic_dims(node))):
+        for index in product(*map(range, static_shape(node))):
             item = checked[index[axis : axis + rank]]
             values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
         t.keep(node, values)

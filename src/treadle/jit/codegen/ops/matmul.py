@@ -20,7 +20,7 @@ from treadle.jit.codegen.ops import batched_matmul
 from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, Product, emit_product
 from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
-from treadle.jit.kernel.ir import Node, symbolic_dims
+from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.storage import Storage
 
@@ -43,7 +43,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
             node,
             [
                 _dot(context, node, index, inner)
-                for index in product(*map(range, symbolic_dims(node)))
+                for index in product(*map(range, static_shape(node)))
             ],
         )
         return
@@ -82,7 +82,7 @@ def _emit_ahead(context: CodegenContext, node: Node, between: tuple[Node, ...]) 
     made = batched_matmul.BatchedProducts(context, node, between)
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
-            node.dtype, made.count(), symbolic_dims(left)[-1], symbolic_dims(node)[-1],
+            node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],
             lambda row, k: made.left(left, row, k),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
@@ -116,7 +116,7 @@ def _turns(context: CodegenContext, node: Node) -> Any:
     if not right.is_static or not node.is_static:
         return None
     is_large = right.size * right.dtype.numpy.itemsize > _L1_BYTES
-    if not is_invariant or not is_large or symbolic_dims(node)[-2] > MAX_ROWS:
+    if not is_invariant or not is_large or static_shape(node)[-2] > MAX_ROWS:
         return None
     return context.builder.builder.trunc(
         context.builder.index(context.access.counters[node.home]), I1

@@ -13,7 +13,7 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
-from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, symbolic_dims
+from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, static_shape
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import Storage
 
@@ -28,7 +28,7 @@ def pack_matrices(context: CodegenContext, loop: Node) -> None:
     for right in _rights(context, loop):
         if right in context.access.packed or not _is_worth_it(context, right):
             continue
-        rows, columns = symbolic_dims(right)
+        rows, columns = static_shape(right)
         context.counts["laid_out"] += 1
         stride = _stride(columns, right.dtype)
         if isinstance(right.op, Constant):
@@ -57,7 +57,7 @@ def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
 
 def _is_worth_it(context: CodegenContext, right: Node) -> bool:
     """Whether the matrix is large enough to pack, and its rows are badly aligned."""
-    rows, columns = symbolic_dims(right)
+    rows, columns = static_shape(right)
     if (
         right.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS)
         or rows * columns < _MIN_PACKED_ELEMENTS

@@ -21,7 +21,7 @@ from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
 from treadle.jit.codegen.parallel import parallel_for, parallel_nest
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Node, Reduce, symbolic_dims
+from treadle.jit.kernel.ir import Node, Reduce, static_shape
 from treadle.jit.schedule.cost_model import ADDED, per_read
 from treadle.jit.schedule.storage import Storage
 
@@ -60,7 +60,7 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
     op, t = node.op, context.access
     assert isinstance(op, Reduce)
     if t.storage_of(node) is Storage.REGISTERS:
-        indices = product(*map(range, symbolic_dims(node)))
+        indices = product(*map(range, static_shape(node)))
         t.keep(node, [_one(context, node, op, index) for index in indices])
         return
     buffer = allocate(context, node)
@@ -104,9 +104,7 @@ def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index])
     operand = node.operands[0]
     t, function, dtype = context.access, op.function, node.dtype
     if t.storage_of(operand) is Storage.REGISTERS and all(isinstance(each, int) for each in kept):
-        return _unrolled(
-            context, node, op, kept, [symbolic_dims(operand)[axis] for axis in op.axes]
-        )
+        return _unrolled(context, node, op, kept, [static_shape(operand)[axis] for axis in op.axes])
     over = [t.extent(operand.shape[axis]) for axis in op.axes]
     if is_long_sum(function, dtype, over):
         return summed_in_blocks(context, dtype, over, partial(_block_sum, context, node, op, kept))

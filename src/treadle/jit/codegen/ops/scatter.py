@@ -17,7 +17,7 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Concat, Gather, Node, Result, Scatter, Take, symbolic_dims
+from treadle.jit.kernel.ir import Concat, Gather, Node, Result, Scatter, Take, static_shape
 from treadle.jit.schedule.storage import Storage
 
 _FRESH = (Scatter, Concat, Gather, Take, Result)
@@ -39,7 +39,7 @@ def _target(context: CodegenContext, node: Node, nests: FusedNests) -> Buffer:
     """The memory of the old value, if it can be reused, or a copy of it."""
     data = node.operands[0]
     if context.access.storage_of(node) is Storage.REGISTERS:
-        shape = symbolic_dims(node)
+        shape = static_shape(node)
         pointer = context.builder.variable(memory_type(node.dtype), count=max(node.size, 2))
         buffer = Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
     elif _may_take(context, node, nests):

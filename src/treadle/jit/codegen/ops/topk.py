@@ -23,7 +23,7 @@ from treadle.jit.codegen.heap_buffer import byte_size
 from treadle.jit.codegen.llvm_types import I32, I64, memory_type, register_type
 from treadle.jit.codegen.ops.heap import heap_sift, radix_sort
 from treadle.jit.kernel.element_types import is_signed
-from treadle.jit.kernel.ir import ArgTopK, Node, symbolic_dims
+from treadle.jit.kernel.ir import ArgTopK, Node, static_shape
 from treadle.jit.schedule.storage import Storage
 
 _NARROW_BITS = 32
@@ -63,7 +63,7 @@ def emit_topk(context: CodegenContext, node: Node) -> None:
 def _small(context: CodegenContext, node: Node) -> Buffer:
     pointer = context.builder.variable(memory_type(node.dtype), count=max(node.size, 2))
     return Buffer(
-        pointer, node.dtype, dense_strides(symbolic_dims(node)), context.access.aliases.fresh()
+        pointer, node.dtype, dense_strides(static_shape(node)), context.access.aliases.fresh()
     )
 
 
