@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 import treadle
-from treadle.cli.options import Piped, feed_options
+from treadle.cli.options import Inputs, Piped, feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
@@ -46,11 +45,7 @@ def _names(ctx: click.Context, param: click.Parameter, given: str) -> tuple[str,
 @json_option
 def bench(
     model: Path | Piped,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     against: tuple[str, ...],
     threads: int,
     seconds: float,
@@ -64,9 +59,7 @@ def bench(
     from treadle.cli.feeds import collect
 
     with working(f"timing {model}", quiet=as_json):
-        feeds = collect(
-            treadle.load(model), archive, assignments, seed if made_up else None, extents
-        )
+        feeds = collect(treadle.load(model), inputs)
         found = treadle.bench(model, feeds, against=against, threads=threads, seconds=seconds)
     if as_json:
         echo_json(found.as_plain())

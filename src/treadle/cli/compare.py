@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import treadle
-from treadle.cli.options import feed_options, values_option
+from treadle.cli.options import Inputs, feed_options, values_option
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option
 
@@ -51,11 +51,7 @@ def compare(
     /,
     a: str,
     b: str,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     patterns: tuple[str, ...],
     names: Mapping[str, str],
     rtol: float | None,
@@ -74,7 +70,7 @@ def compare(
     models = [side[0] for side in sides if isinstance(side, tuple)]
     feeds: Mapping[str, object] = {}
     if models:
-        feeds = collect(models[0], archive, assignments, seed if made_up else None, extents)
+        feeds = collect(models[0], inputs)
     with working(f"comparing {a} and {b}", quiet=as_json):
         found = treadle.compare(*sides, feeds, values=patterns, names=names, rtol=rtol, atol=atol)
     if as_json:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 import treadle
-from treadle.cli.options import Piped, feed_options
+from treadle.cli.options import Inputs, Piped, feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
@@ -31,11 +30,7 @@ $ treadle explain decoder.onnx --input in.npz --kernel
 @json_option
 def explain(
     model: Path | Piped,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     code: str | None,
     engines: list[str] | None,
     as_json: bool,
@@ -58,8 +53,8 @@ def explain(
 
     with working(f"planning {model}", quiet=as_json):
         session = treadle.InferenceSession(model, engines=engines)
-    if archive is not None or assignments or made_up:
-        feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    if inputs.are_given:
+        feeds = collect(session.model, inputs)
         with working(f"running {model}", quiet=as_json):
             session.run(None, feeds)
     if code:

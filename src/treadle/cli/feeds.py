@@ -3,48 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from treadle.cli.archive import as_type, read_archive, read_array
+from treadle.cli.options import Inputs
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import DType, Model, Sequence, Tensor, Type, show_type, type_symbols
 from treadle.report import plural, table
 from treadle.warming import made_up_value
 
-Inputs = Mapping[str, Type | None]
+Declared = Mapping[str, Type | None]
+"""The type of each input, by name."""
 
 
-def wanted(model: Model) -> Inputs:
+def wanted(model: Model) -> Declared:
     """The inputs that must be given, by name."""
     defaults = {constant.value for constant in model.main.constants}
     return {v.name: v.type for v in model.main.params if v not in defaults}
 
 
-def collect(
-    model: Model,
-    archive: Path | None,
-    assignments: Iterable[str],
-    seed: int | None,
-    extents: Mapping[str, int],
-) -> dict[str, object]:
+def collect(model: Model, inputs: Inputs) -> dict[str, object]:
     """Collect the feeds: from the archive, the assignments, then random ones if there is a seed.
 
     Raises UsageError for unknown names and for missing inputs, with how to give them.
     """
-    inputs = {value.name: value.type for value in model.main.params}
-    _check_extents(extents, inputs)
+    declared = {value.name: value.type for value in model.main.params}
+    _check_extents(inputs.extents, declared)
     feeds: dict[str, object] = {}
-    if archive is not None:
-        feeds = {name: as_type(v, inputs.get(name)) for name, v in _read(archive, inputs).items()}
-    for text in assignments:
-        name, value = assignment(text, inputs)
+    if inputs.archive is not None:
+        found = _read(inputs.archive, declared)
+        feeds = {name: as_type(value, declared.get(name)) for name, value in found.items()}
+    for text in inputs.assignments:
+        name, value = assignment(text, declared)
         feeds[name] = value
     missing = {name: type_ for name, type_ in wanted(model).items() if name not in feeds}
-    if seed is not None:
-        feeds |= {n: _made_up(n, t, seed, extents) for n, t in missing.items()}
+    if inputs.seed is not None:
+        feeds |= {n: _made_up(n, t, inputs.seed, inputs.extents) for n, t in missing.items()}
     elif missing:
         raise click.UsageError(_show_missing(missing))
     return feeds
@@ -57,7 +54,7 @@ def _made_up(name: str, type_: Type | None, seed: int, extents: Mapping[str, int
         raise click.UsageError(f"--random: {error}; give it with -i {name}=@FILE.npy") from None
 
 
-def assignment(text: str, inputs: Inputs) -> tuple[str, object]:
+def assignment(text: str, inputs: Declared) -> tuple[str, object]:
     """The name and value of `name=value`: a number, true, text, a JSON list, or @file.npy."""
     name, equals, given = text.partition("=")
     if not equals:
@@ -83,21 +80,21 @@ def _value(name: str, given: str, type_: Type | None) -> object:
     return given if is_text and not isinstance(value, list | str) else value
 
 
-def _read(archive: Path, inputs: Inputs) -> dict[str, object]:
+def _read(archive: Path, inputs: Declared) -> dict[str, object]:
     found = read_archive(archive, "in:")
     for name in found:
         _check_name(name, inputs, str(archive))
     return found
 
 
-def _check_name(name: str, inputs: Inputs, where: str) -> None:
+def _check_name(name: str, inputs: Declared, where: str) -> None:
     if name in inputs:
         return
     hint = did_you_mean(name, inputs)
     raise click.UsageError(f'{where}: the model has no input "{name}", {hint}')
 
 
-def _check_extents(extents: Mapping[str, int], inputs: Inputs) -> None:
+def _check_extents(extents: Mapping[str, int], inputs: Declared) -> None:
     known = sorted(set().union(*map(type_symbols, inputs.values())))
     for name in extents:
         if name not in known:
@@ -105,7 +102,7 @@ def _check_extents(extents: Mapping[str, int], inputs: Inputs) -> None:
             raise click.UsageError(f'--dim: no input of the model has an extent "{name}", {hint}')
 
 
-def _show_missing(missing: Inputs) -> str:
+def _show_missing(missing: Declared) -> str:
     rows = [
         (name, show_type(type_), f"-i {_example(name, type_)}") for name, type_ in missing.items()
     ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ __all__ = [
     "FILE",
     "MODEL",
     "MODEL_TARGET",
+    "Inputs",
     "ModelFile",
     "Piped",
     "Target",
@@ -152,11 +155,45 @@ _FEEDS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """How a command's inputs are given: `cli.feeds.collect` makes feeds of them.
+
+    `archive` is the .npz file of --input, `assignments` the texts of -i, `extents` the numbers of
+    --dim; `seed` is None without --random.
+    """
+
+    archive: Path | None
+    assignments: tuple[str, ...]
+    seed: int | None
+    extents: Mapping[str, int]
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the command line says anything about the inputs."""
+        return self.archive is not None or bool(self.assignments) or self.seed is not None
+
+
 def feed_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for feeds: `archive`, `assignments`, `made_up`, `seed`, `extents`."""
+    """The options for feeds, which the command gets as one parameter `inputs: Inputs`."""
+
+    @wraps(function)
+    def command(
+        *args: Any,
+        archive: Path | None,
+        assignments: tuple[str, ...],
+        made_up: bool,
+        seed: int,
+        extents: Mapping[str, int],
+        **rest: Any,
+    ) -> Any:
+        inputs = Inputs(archive, assignments, seed if made_up else None, extents)
+        return function(*args, inputs=inputs, **rest)
+
+    made: Callable[..., Any] = command
     for option in reversed(_FEEDS):
-        function = option(function)
-    return function
+        made = option(made)
+    return made
 
 
 def output_option(function: Callable[..., Any]) -> Callable[..., Any]:

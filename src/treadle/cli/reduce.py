@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 import treadle
-from treadle.cli.options import Piped, feed_options
+from treadle.cli.options import Inputs, Piped, feed_options
 from treadle.cli.output import echo, echo_json, note
 from treadle.cli.verb import Verb, json_option, model_argument
 
@@ -60,11 +59,7 @@ $ treadle reduce decoder.onnx --input in.npz --check "./runtime {model}" -o smal
 @json_option
 def reduce(
     model: Path | Piped,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     command: str,
     folder: Path,
     timeout: float,
@@ -83,7 +78,7 @@ def reduce(
     from treadle.reduction import Archive, Case, reduce_case
 
     loaded = treadle.load(model)
-    feeds = collect(loaded, archive, assignments, seed if made_up else None, extents)
+    feeds = collect(loaded, inputs)
     before = Case(loaded, feeds)
     files = Archive(write_archive, lambda path: read_archive(path, "in:"))
     found = reduce_case(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 import treadle
-from treadle.cli.options import FILE, Piped, Target, feed_options
+from treadle.cli.options import FILE, Inputs, Piped, Target, feed_options
 from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 from treadle.errors import ComparisonError
@@ -50,11 +49,7 @@ def run(
     ctx: click.Context,
     /,
     model: Path | Piped,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     output: Path | None,
     expected: Path | None,
     rtol: float | None,
@@ -83,7 +78,7 @@ def run(
         seen = ["interp"] if patterns else None
         session = treadle.InferenceSession(model, engines=engines or seen)
     selector = running.selector_of(session, patterns) if patterns else None
-    feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    feeds = collect(session.model, inputs)
     hears = bool(patterns) or running.is_watched(session)
     with working(f"running {model}", quiet=as_json or hears):
         ran = running.run_once(session, feeds, treadle.RunOptions(**bounds), selector, as_json)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 import treadle
-from treadle.cli.options import Piped, Target, feed_options, values_option
+from treadle.cli.options import Inputs, Piped, Target, feed_options, values_option
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
@@ -59,11 +58,7 @@ def _slice(ctx: click.Context, param: click.Parameter, given: str | None) -> sli
 @json_option
 def trace(
     model: Path | Piped,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     patterns: tuple[str, ...],
     output: Path | None,
     iterations: slice | None,
@@ -86,7 +81,7 @@ def trace(
     )
     with working(f"preparing {model}", quiet=as_json):
         session = treadle.InferenceSession(model, engines=engines)
-    feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    feeds = collect(session.model, inputs)
     try:
         with working(f"running {model}", quiet=as_json):
             session.run(None, feeds, listener=recorder)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 import treadle
-from treadle.cli.options import Piped, Target, feed_options
+from treadle.cli.options import Inputs, Piped, Target, feed_options
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
@@ -32,11 +31,7 @@ $ treadle profile lstm.onnx --input x.npz --trace trace.json
 @json_option
 def profile(
     model: Path | Piped,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     runs: int,
     target: Path | None,
     engines: list[str] | None,
@@ -51,7 +46,7 @@ def profile(
 
     with working(f"preparing {model}", quiet=as_json):
         session = treadle.InferenceSession(model, engines=engines)
-    feeds = collect(session.model, archive, assignments, seed if made_up else None, extents)
+    feeds = collect(session.model, inputs)
     with working(f"running {model}", quiet=as_json):
         found = treadle.profile(session, feeds, runs=runs)
     if target is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 import treadle
-from treadle.cli.options import Piped, Target, feed_options
+from treadle.cli.options import Inputs, Piped, Target, feed_options
 from treadle.cli.output import echo_json, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
@@ -29,11 +28,7 @@ $ treadle report lstm.onnx -o report.html --random --dim T=100
 def report(
     model: Path | Piped,
     output: Path,
-    archive: Path | None,
-    assignments: tuple[str, ...],
-    made_up: bool,
-    seed: int,
-    extents: Mapping[str, int],
+    inputs: Inputs,
     as_json: bool,
 ) -> None:
     """Write a page about a model that a browser opens without a server.
@@ -46,9 +41,9 @@ def report(
 
     given = model if isinstance(model, bytes) else str(model)
     feeds = None
-    if archive is not None or assignments or made_up:
+    if inputs.are_given:
         loaded = treadle.load(model)
-        feeds = collect(loaded, archive, assignments, seed if made_up else None, extents)
+        feeds = collect(loaded, inputs)
     with working(f"writing {output}", quiet=as_json):
         treadle.write_report(given, output, feeds)
     if as_json:
