@@ -7,7 +7,7 @@ InputError, which is a ValueError. Both messages tell what was given and what is
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from treadle.messages import a_or_an
 
 __all__ = [
     "expect",
+    "expect_callable",
     "expect_listener",
     "expect_member",
     "expect_opset",
@@ -80,6 +81,12 @@ def _all(kinds: type | tuple[type, ...]) -> tuple[type, ...]:
     return kinds if isinstance(kinds, tuple) else (kinds,)
 
 
+def expect_callable(value: object, what: str, wanted: str) -> None:
+    """Raise InputTypeError unless the value can be called."""
+    if not callable(value):
+        raise InputTypeError(f"{what} is {shown(value)}, wanted {wanted}")
+
+
 def expect_listener(listener: Any, what: str = "listener") -> None:
     """Raise InputTypeError unless the value is a callable, and not a class of listeners."""
     if listener is None:
@@ -87,7 +94,7 @@ def expect_listener(listener: Any, what: str = "listener") -> None:
     if isinstance(listener, type):
         hint = f"an object of it: {listener.__name__}()"
         raise InputTypeError(f"{what} is {shown(listener)}, wanted {hint}")
-    expect(listener, Callable, what, "a function that takes an event")  # type: ignore[arg-type]
+    expect_callable(listener, what, "a function that takes an event")
 
 
 def expect_path(path: Any, what: str = "path") -> str:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from treadle.arguments import expect
+from treadle.arguments import expect, expect_callable
 from treadle.boundary import Callback, public
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import Model
@@ -99,7 +99,8 @@ class Debugger:
         selector = Selector.of(values)
         selector.expect_match(self._model)
         picked = set(chosen(self._model, selector))
-        expect(when, (str, Callable, type(None)), "when", "a condition")  # type: ignore[arg-type]
+        if when is not None and not isinstance(when, str):
+            expect_callable(when, "when", "a condition")
         holds = test_of(when) if isinstance(when, str) else when and Callback(when)
         return self._until(
             lambda event: (
