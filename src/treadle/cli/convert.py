@@ -41,6 +41,11 @@ $ treadle convert model.onnx -o half.onnx --dtype float16 --keep op:Softmax
 @click.option("--opset", type=int, help="Write it in the operators of this opset, 9 or newer.")
 @click.option("--ir-version", type=int, help="The IR version of the file; needs --opset.")
 @click.option(
+    "--outputs",
+    type=click.Choice(["stacked"]),
+    help="Give output sequences as tensors where --opset has none: NAME and NAME@lengths.",
+)
+@click.option(
     "--dtype", metavar="TYPE", help="Replace all float32 by float16, bfloat16 or float64."
 )
 @click.option(
@@ -56,6 +61,7 @@ def convert(
     external_data: bool,
     opset: int | None,
     ir_version: int | None,
+    outputs: str | None,
     dtype: str | None,
     keep: tuple[str, ...],
     as_json: bool,
@@ -67,6 +73,8 @@ def convert(
     """
     if opset is None and ir_version is not None:
         raise click.UsageError("--ir-version needs --opset")
+    if opset is None and outputs is not None:
+        raise click.UsageError("--outputs needs --opset")
     if dtype is None and keep:
         raise click.UsageError("--keep needs --dtype")
     with working(f"converting {model}", quiet=as_json):
@@ -77,7 +85,7 @@ def convert(
             loaded, report = treadle.convert_dtype(loaded, dtype, keep=keep, with_report=True)
         if opset is not None:
             loaded, changes = treadle.convert_version(
-                loaded, opset, ir_version=ir_version, with_report=True
+                loaded, opset, ir_version=ir_version, outputs=outputs, with_report=True
             )
             report = changes if report is None else report + changes
         treadle.save(loaded, output, external_data=external_data)

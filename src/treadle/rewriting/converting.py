@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index
 from typing import Literal, overload
 
 from treadle import ops, passes
+from treadle.arguments import expect_member
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError
 from treadle.ir import Model
@@ -18,6 +20,7 @@ __all__ = ["convert_version"]
 
 _OLDEST = 9
 _OLDEST_IR, _NEWEST_IR = 3, 13
+_STACKED = "stacked"
 
 
 @overload
@@ -26,6 +29,7 @@ def convert_version(
     opset: int,
     *,
     ir_version: int | None = None,
+    outputs: str | None = None,
     with_report: Literal[False] = False,
     limits: LoadLimits | None = None,
 ) -> Model: ...
@@ -35,6 +39,7 @@ def convert_version(
     opset: int,
     *,
     ir_version: int | None = None,
+    outputs: str | None = None,
     with_report: Literal[True],
     limits: LoadLimits | None = None,
 ) -> tuple[Model, Report]: ...
@@ -44,6 +49,7 @@ def convert_version(
     opset: int,
     *,
     ir_version: int | None = None,
+    outputs: str | None = None,
     with_report: bool = False,
     limits: LoadLimits | None = None,
 ) -> Rewritten:
@@ -57,6 +63,12 @@ def convert_version(
     operators can be converted for all calls alike; otherwise they are inlined. Operators of other
     domains stay as they are.
 
+    Where the opset lacks sequences or optionals, those inside the model become tensors: the
+    elements stacked, int64 lengths where their shapes vary, and a bool that says whether there is
+    one. At the border they are obstacles; with `outputs="stacked"` an output sequence NAME becomes
+    NAME of shape [count, *extents], padded with zeros, and NAME@lengths of shape [count, rank], and
+    an optional also NAME@present.
+
     `ir_version` is the IR version of the file; by default the model keeps its own, if the releases
     of the opset support it. Raises InputError for an opset or an IR version that does not exist,
     and Unsupported with every step that has no form in the opset.
@@ -64,9 +76,12 @@ def convert_version(
     wanted = _number(opset, "opset", _OLDEST, ops.newest_opset(""))
     if ir_version is not None:
         ir_version = _number(ir_version, "ir_version", _OLDEST_IR, _NEWEST_IR)
+    if outputs is not None:
+        expect_member(outputs, [_STACKED], "outputs")
     with making(limits):
         model = valid(source, f"converted to opset {wanted}")
-        result = passes.convert_version(model, wanted, standard_function, ir_version)
+        without_lists = partial(passes.lists_to_tensors, stacked_outputs=outputs == _STACKED)
+        result = passes.convert_version(model, wanted, standard_function, ir_version, without_lists)
     return given(result, with_report)
 
 

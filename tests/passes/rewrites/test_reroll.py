@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import treadle
 from tests.passes.rewrites.models import border, every_operator, loops, model, same
 from tests.passes.rewrites.test_unroll import COUNTED, SCAN
-from treadle.ir import walk
+from treadle.ir import Leaf, map_steps, walk
 
 X = np.array([1, 2, 3], np.float32)
 SPACE = """
@@ -98,3 +100,47 @@ def test_values_of_the_middle_that_are_read_alone():
     after = treadle.reroll(before)
     assert loops(after) == 1
     same(before, after, {"x": X[:2], "w": X[1:] * 0.5})
+
+
+NESTED = """
+g (float[3] x, float[3] w, int64 n) => (float[3] y, float[6,3] rows) {
+  trips = Constant <value = int64 {6}> ()
+  y, rows = Loop (trips, "", x) <body = b (int64 i, bool go, float[3] h)
+      => (bool on, float[3] k, float[3] r) {
+    on = Identity (go)
+    m = Mul (h, w)
+    j = Loop (n, "", m) <body = c (int64 t, bool go2, float[3] p) => (bool on2, float[3] q) {
+      on2 = Identity (go2) f = Cast <to = 1> (i) a = Add (p, f) e = Mul (a, w) q = Sub (e, h)
+    }>
+    k = Tanh (j)
+    r = Neg (k)
+  }>
+}"""
+
+
+def test_segments_with_loops_in_them_come_back():
+    before = model(NESTED)
+    straight = treadle.unroll(before, loops="main/loop_1")
+    assert loops(straight) == 6
+    after = treadle.reroll(straight)
+    assert loops(after) == 2
+    assert size(after) <= size(before) * 1.1
+    for n in (0, 1, 2, 5):
+        same(before, after, {"x": X, "w": X * 0.25, "n": np.int64(n)}, close=True)
+
+
+def test_segments_with_unlike_loops_in_them_stay():
+    straight = treadle.unroll(model(NESTED), loops="main/loop_1")
+    changed = 0
+
+    def unlike(step):
+        nonlocal changed
+        if not isinstance(step, Leaf) or step.op != "Sub":
+            return step
+        changed += 1
+        return replace(step, op="Add") if changed % 2 else step
+
+    before = replace(straight, main=map_steps(straight.main, unlike))
+    after = treadle.reroll(before)
+    assert loops(after) in (6, 4)  # pairs of segments may still repeat
+    same(before, after, {"x": X, "w": X * 0.25, "n": np.int64(2)}, close=True)

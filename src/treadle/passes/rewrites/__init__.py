@@ -5,6 +5,7 @@ Unsupported with every obstacle at once (`obstacles.py`).
 """
 
 from treadle.passes.obstacles import Obstacles
+from treadle.passes.rewrites.lists import lists_to_tensors
 from treadle.passes.rewrites.named import REWRITES, RewriteOptions, rewrite
 from treadle.passes.rewrites.reroll import reroll
 from treadle.passes.rewrites.specialize import dim_names, specialize
@@ -18,6 +19,7 @@ __all__ = [
     "RewriteOptions",
     "Unrolling",
     "dim_names",
+    "lists_to_tensors",
     "reroll",
     "rewrite",
     "specialize",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.infer import IncrementalInference
@@ -44,16 +44,24 @@ _FIRST_IR_VERSIONS = {
 _FUNCTIONS_SINCE = 8
 _UNLISTED_SINCE = 4
 
+WithoutLists = Callable[[Model, Obstacles], tuple[Model, Report]]
+"""Gives the model with tensors in place of lists; what is in the way joins the obstacles."""
+
 
 @verified
 def convert_version(
-    model: Model, opset: int, expand: Expand, ir_version: int | None = None
+    model: Model,
+    opset: int,
+    expand: Expand,
+    ir_version: int | None = None,
+    without_lists: WithoutLists | None = None,
 ) -> tuple[Model, Report]:
     """Convert the model to an opset of the standard's operators; returns it and the changes.
 
     If there are obstacles, it is tried once more on the simplified model, which has more constants
-    and stacks instead of lists that only grow. `expand` returns the function by which the standard
-    defines an operator. Raises Unsupported with every remaining obstacle.
+    and stacks instead of lists that only grow, then on the model that `without_lists` gives, which
+    has tensors in place of all lists and optionals. `expand` returns the function by which the
+    standard defines an operator. Raises Unsupported with every remaining obstacle.
     """
     converted, report, obstacles = _converted(model, opset, expand)
     if obstacles.found:
@@ -62,6 +70,13 @@ def convert_version(
         again, more, left = _converted(simpler, opset, expand)
         if len(left.found) <= len(obstacles.found):
             converted, report, obstacles = again, cleaned + more, left
+        if obstacles.found and without_lists is not None:
+            expanded = expand_functions(inline_functions(simpler), expand)
+            tensors, stacked = without_lists(expanded, obstacles)
+            if stacked.done:
+                tensors = repair(simplify(tensors)[0], FOR_RUNTIMES)[0]
+                converted, report, obstacles = _converted(tensors, opset, expand)
+                report = cleaned + stacked + report
     obstacles.refuse()
     made = replace(converted, ir_version=_ir_version(model, opset, ir_version))
     return with_unique_node_names(_unlisted(made)), report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_LISTS = "the opset has no sequences; a list that only grows is stacked by optimize"
+_LISTS = "the opset has no sequences"
 _ABSENT = "the opset has no optionals"
 _TEXT = "no older operator handles strings"
 

@@ -41,7 +41,7 @@ REWRITES: Mapping[str, Rewrite] = {
         "values that loops carry unchanged become captures", inputs_to_captures
     ),
     "sequence-to-tensor": Rewrite(
-        "lists that loops only append to become stacked tensors", sequence_to_tensor
+        "sequences and optionals become stacked tensors with lengths", sequence_to_tensor
     ),
     "static-cache": Rewrite(
         "caches that grow by Concat become buffers of capacity= items", static_cache

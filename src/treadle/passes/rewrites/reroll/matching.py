@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.ir import Constant, Leaf, Step, Value
+from treadle.ir import Constant, Step, Value
 from treadle.passes.rewrites.reroll.segments import Run
+from treadle.passes.rewrites.reroll.signature import all_reads
 
 Place = tuple[int, int]
 """A result in a segment: the position of its step, and of the result."""
@@ -44,10 +45,9 @@ def match(
 ) -> Match | None:
     """The match of a run; `before` maps each value to the place of the step that defines it."""
     found = Match(run)
-    first = steps[run.start : run.start + run.period]
-    for position, step in enumerate(first):
-        for number in range(len(step.operands if isinstance(step, Leaf) else ())):
-            read = [_operand(steps, run, t, position, number) for t in range(run.times)]
+    for position in range(run.period):
+        segments = range(run.start + position, run.start + run.size, run.period)
+        for number, read in enumerate(zip(*(all_reads(steps[k]) for k in segments), strict=True)):
             if read[0] is None:
                 continue
             values = [value for value in read if value is not None]
@@ -55,12 +55,6 @@ def match(
             if not _classify(found, place, values, steps, constants, before, layers=layers):
                 return None
     return found
-
-
-def _operand(steps: Sequence[Step], run: Run, t: int, position: int, number: int) -> Value | None:
-    step = steps[run.start + t * run.period + position]
-    assert isinstance(step, Leaf), "a run is of leaves"
-    return step.operands[number]
 
 
 def _classify(

@@ -10,9 +10,10 @@ unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from treadle.ir import Block, Constant, Model, Step, Value, verified
+from treadle.ir import Block, Constant, Leaf, Model, Step, Value, bodies, verified
 from treadle.limits import poll
 from treadle.passes.report import Report
 from treadle.passes.rewrites.open_form import Walk, map_open, rewrite_open
@@ -20,7 +21,7 @@ from treadle.passes.rewrites.reroll.matching import match
 from treadle.passes.rewrites.reroll.roll import Rolled, roll
 from treadle.passes.rewrites.reroll.segments import Run, runs
 from treadle.passes.simplify import simplify
-from treadle.passes.simplify.captures import free_reads, replaced
+from treadle.passes.simplify.captures import all_steps, free_reads, replaced
 from treadle.passes.simplify.dce import eliminate_dead_steps
 from treadle.passes.simplify.loop_to_scan import loops_to_scans
 from treadle.passes.to_onnx_loops import to_onnx_loops
@@ -61,7 +62,7 @@ def _once(block: Block, walk: Walk, layers: bool) -> Block | None:
     constants = {constant.value: constant for constant in block.constants}
     before = {v: k for k, step in enumerate(steps) for v in step.results if v is not None}
     for run in runs(steps)[:_MOST_RUNS]:
-        for shifted in _shifts(run):
+        for shifted in _shifts(run, steps):
             found = match(steps, shifted, constants, before, layers=layers)
             if found is None or not (found.carried or found.affine or found.each):
                 continue
@@ -72,14 +73,21 @@ def _once(block: Block, walk: Walk, layers: bool) -> Block | None:
     return None
 
 
-def _shifts(run: Run) -> list[Run]:
+def _shifts(run: Run, steps: Sequence[Step]) -> list[Run]:
     """The run, and shortened runs for the case that its first steps match only by accident."""
     found = []
+    size = sum(1 + _inner_size(step) for step in steps[run.start : run.start + run.period])
     for shift in range(min(run.period, _MOST_SHIFTS)):
         times = run.times if shift == 0 else run.times - 1
-        if times >= 3 and times * run.period >= _SMALLEST:
+        if times >= 3 and times * size >= _SMALLEST:
             found.append(Run(run.start + shift, run.period, times))
     return found
+
+
+def _inner_size(step: Step) -> int:
+    if isinstance(step, Leaf):
+        return 0
+    return sum(1 for _, body in bodies(step) for _ in all_steps(body))
 
 
 def _users(block: Block) -> dict[Value, list[Step | None]]:

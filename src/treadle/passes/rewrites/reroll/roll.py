@@ -20,6 +20,7 @@ from treadle.ir import (
     tensor,
 )
 from treadle.passes.rewrites.reroll.matching import Match, Place
+from treadle.passes.rewrites.reroll.signature import all_reads, reading
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.operators import attribute as attribute_of
 from treadle.passes.simplify.step_builder import StepBuilder
@@ -107,14 +108,14 @@ class _Body:
     def write(self, segment: Sequence[Step]) -> None:
         """Write the steps of the first segment over the loop's values."""
         for position, step in enumerate(segment):
-            assert isinstance(step, Leaf), "a run is of leaves"
-            count = range(len(step.operands))
+            count = range(len(all_reads(step)))
             operands = tuple(self._operand((position, k)) for k in count)
             results = tuple(None if v is None else Value(v.name) for v in step.results)
             self.made |= {(position, k): v for k, v in enumerate(results) if v is not None}
             kept = tuple(each for each in step.info.metadata if not each[0].startswith("treadle."))
             info = replace(step.info, metadata=kept, path="")
-            self.inside.steps.append(replace(step, operands=operands, results=results, info=info))
+            made = replace(reading(step, operands), results=results, info=info)
+            self.inside.steps.append(made)
 
     def _operand(self, place: Place) -> Value | None:
         found = self.found

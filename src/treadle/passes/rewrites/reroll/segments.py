@@ -2,9 +2,9 @@
 
     Mul Add Tanh Mul Add Tanh Mul Add Tanh     ->     start 0, period 3, 3 times
 
-Two steps are equal here if operator, version and attributes are; operands are compared when a run
-is matched (`matching.py`). Runs are ordered by the number of steps they cover, then by the shortest
-period.
+Two steps are equal here if operator, version and attributes are, and their bodies (`signature.py`);
+operands are compared when a run is matched (`matching.py`). Runs are ordered by the number of steps
+they cover, then by the shortest period.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treadle.ir import Leaf, Step
-from treadle.ops import RANDOM
-from treadle.passes.simplify.cse import attributes_key
+from treadle.ir import Step
+from treadle.passes.rewrites.reroll.signature import signature
 
 _FEWEST = 3
 _MOST_PERIODS = 24
@@ -44,23 +43,13 @@ def runs(steps: Sequence[Step]) -> list[Run]:
 
 
 def _numbered(steps: Sequence[Step]) -> np.ndarray:
-    """A number for each step, equal for equal steps; unique for steps that are not leaves."""
+    """A number for each step, equal for equal steps; unique for steps without a signature."""
     known: dict[object, int] = {}
     numbers = []
     for place, step in enumerate(steps):
-        key = _key(step)
+        key = signature(step)
         numbers.append(-1 - place if key is None else known.setdefault(key, len(known)))
     return np.array(numbers, np.int64)
-
-
-def _key(step: Step) -> object:
-    if not isinstance(step, Leaf) or step.blocks or (not step.domain and step.op in RANDOM):
-        return None
-    attributes = attributes_key(step.attributes)
-    if attributes is None:
-        return None
-    present = tuple(value is not None for value in step.operands)
-    return (step.domain, step.op, step.version, attributes, present, len(step.results))
 
 
 def _periods(numbers: np.ndarray) -> list[int]:
