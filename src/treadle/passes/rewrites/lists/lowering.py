@@ -31,6 +31,7 @@ from treadle.ir import (
     Tensor,
     Value,
     reads,
+    verified,
     walk,
 )
 from treadle.passes.obstacles import Obstacles
@@ -56,6 +57,7 @@ def has_lists(model: Model) -> bool:
     return any(map(_touches_list, (visit.step for visit in walk(infer(model)))))
 
 
+@verified
 def lists_to_tensors(
     model: Model, obstacles: Obstacles, stacked_outputs: bool = False
 ) -> tuple[Model, Report]:
