@@ -1,5 +1,8 @@
 """Stepping through a run: by node, by iteration, out of a body, to a condition, and back."""
 
+import gc
+import threading
+
 import numpy as np
 import pytest
 
@@ -82,3 +85,30 @@ def test_errors_are_raised_where_the_run_is_stepped():
         with pytest.raises(treadle.InputError, match="did you mean"):
             debugger["summ"]
     assert not debugger.step()
+
+
+def test_the_history_is_bounded_in_bytes_and_says_what_it_dropped():
+    session = treadle.InferenceSession(MODEL)
+    feeds = {**FEEDS, "x": np.arange(100, dtype=np.float32)}
+    with session.debug(feeds, max_bytes=200) as debugger:
+        while debugger.step():
+            pass
+        assert debugger.dropped > 300
+        assert debugger["twice"] == debugger.outputs[1]
+        assert not debugger.back(100)
+    with session.debug(feeds) as debugger:
+        while debugger.step():
+            pass
+        assert debugger.dropped == 0
+    with pytest.raises(treadle.InputTypeError, match="max_bytes"):
+        session.debug(feeds, max_bytes="much")
+
+
+def test_a_debugger_that_nobody_closes_leaves_no_thread():
+    before = threading.active_count()
+    debugger = treadle.InferenceSession(MODEL).debug(FEEDS)
+    assert debugger.step()
+    assert threading.active_count() == before + 1
+    del debugger
+    gc.collect()
+    assert threading.active_count() == before

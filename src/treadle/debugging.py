@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -20,18 +21,88 @@ from treadle.tracing import (
     Selector,
     ValueMade,
     show_value,
+    size_of,
     test_of,
 )
 
 __all__ = ["Debugger"]
 
 _MOST_KEPT = 100_000
+_MOST_BYTES = 1 << 30
 
 Stop = Callable[[Event], bool]
 
 
 class _Closed(Exception):
     """The debugger was closed: its run ends."""
+
+
+class _SteppedRun:
+    """A run in a thread of its own, which waits at every event; `history` has those before.
+
+    The thread knows this object and not the Debugger, so a Debugger that nobody closes is freed.
+    """
+
+    def __init__(self, run: Callable[[Listener], list[Any]], max_bytes: int) -> None:
+        self.outputs: list[Any] | None = None
+        self.failure: BaseException | None = None
+        self.history: list[Event] = []
+        self.dropped = 0
+        self.is_over = self.is_closed = False
+        self._held, self._max_bytes = 0, max_bytes
+        self._go, self._came = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._whole, args=(run,), daemon=True)
+        self._thread.start()
+
+    def go_on(self) -> None:
+        """Run to the next event, or to the end."""
+        self._go.release()
+        self._came.acquire()
+
+    def close(self) -> None:
+        """End the run where it is."""
+        self.is_closed = True
+        self._go.release()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _whole(self, run: Callable[[Listener], list[Any]]) -> None:
+        self._go.acquire()
+        try:
+            if not self.is_closed:
+                self.outputs = run(self._hear)
+        except _Closed:
+            pass
+        except BaseException as failure:  # noqa: BLE001  raised again where the run is stepped
+            self.failure = failure
+        self.is_over = True
+        self._came.release()
+
+    def _hear(self, event: Event) -> None:
+        self.history.append(event)
+        self._held += _bytes(event)
+        if len(self.history) > _MOST_KEPT or self._held > self._max_bytes:
+            self._forget()
+        self._came.release()
+        self._go.acquire()
+        if self.is_closed:
+            raise _Closed
+
+    def _forget(self) -> None:
+        """Drop the oldest events, a tenth more than needed; never the last one."""
+        count = 0
+        while count < len(self.history) - 1 and (
+            len(self.history) - count > _MOST_KEPT * 9 // 10
+            or self._held > self._max_bytes * 9 // 10
+        ):
+            self._held -= _bytes(self.history[count])
+            self.dropped += isinstance(self.history[count], ValueMade)
+            count += 1
+        del self.history[:count]
+
+
+def _bytes(event: Event) -> int:
+    return size_of(event.value) if isinstance(event, ValueMade) else 0
 
 
 class Debugger:
@@ -45,20 +116,35 @@ class Debugger:
 
     Each method that goes on returns whether the run has stopped at an event; False: it is over, and
     `outputs` has its results. `event` is where it is. `back` goes to earlier events, of which the
-    last 100,000 are kept; stepping then first goes over these again. What the run raises, the
-    method that goes on raises.
+    last 100,000 are kept, and values of `max_bytes` in sum; `dropped` counts the older values.
+    Stepping then first goes over these again. What the run raises, the method that goes on raises.
     """
 
-    def __init__(self, run: Callable[[Listener], list[Any]], model: Model) -> None:
-        self.outputs: list[Any] | None = None
+    def __init__(
+        self,
+        run: Callable[[Listener], list[Any]],
+        model: Model,
+        max_bytes: int = _MOST_BYTES,
+    ) -> None:
+        expect(max_bytes, int, "max_bytes", "a whole number of bytes")
         self._model = model
-        self._history: list[Event] = []
+        self._run = _SteppedRun(run, max_bytes)
         self._at = -1
-        self._failure: BaseException | None = None
-        self._is_over = self._is_closed = False
-        self._go, self._came = threading.Semaphore(0), threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._whole, args=(run,), daemon=True)
-        self._thread.start()
+        self._end = weakref.finalize(self, self._run.close)
+
+    @property
+    def outputs(self) -> list[Any] | None:
+        """The results of the run; None before its end."""
+        return self._run.outputs
+
+    @property
+    def dropped(self) -> int:
+        """The number of values that `back` cannot go to any more."""
+        return self._run.dropped
+
+    @property
+    def _history(self) -> list[Event]:
+        return self._run.history
 
     @property
     def event(self) -> Event | None:
@@ -136,9 +222,7 @@ class Debugger:
     @public
     def close(self) -> None:
         """End the run where it is."""
-        self._is_closed = True
-        self._go.release()
-        self._thread.join()
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -177,39 +261,14 @@ class Debugger:
         if self._at + 1 < len(self._history):
             self._at += 1
             return True
-        if self._has_ended() or self._is_closed:
+        run = self._run
+        if run.is_over or run.is_closed:
             return False
-        self._go.release()
-        self._came.acquire()
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
+        run.go_on()
+        if run.failure is not None:
+            failure, run.failure = run.failure, None
             raise failure
-        if self._has_ended():
+        if run.is_over:
             return False
         self._at = len(self._history) - 1
         return True
-
-    def _has_ended(self) -> bool:
-        return self._is_over
-
-    def _whole(self, run: Callable[[Listener], list[Any]]) -> None:
-        """The run, in a thread of its own."""
-        self._go.acquire()
-        try:
-            if not self._is_closed:
-                self.outputs = run(self._hear)
-        except _Closed:
-            pass
-        except BaseException as failure:  # noqa: BLE001  raised again where the run is stepped
-            self._failure = failure
-        self._is_over = True
-        self._came.release()
-
-    def _hear(self, event: Event) -> None:
-        self._history.append(event)
-        if len(self._history) > _MOST_KEPT:
-            del self._history[: _MOST_KEPT // 10]
-        self._came.release()
-        self._go.acquire()
-        if self._is_closed:
-            raise _Closed

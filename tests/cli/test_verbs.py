@@ -280,3 +280,16 @@ def test_report(treadle: Treadle, folder: Path) -> None:
     done = treadle("report", folder / "newton.onnxtxt", "-o", target, "-i", "a=4")
     assert '"main/loop_2.body/better"' in target.read_text(encoding="utf-8")
     assert treadle("report", folder / "newton.onnxtxt", "-o", folder / "report.png").code == 2
+
+
+def test_report_against_another_model(treadle: Treadle, folder: Path) -> None:
+    pytest.importorskip("igraph", reason="igraph, the extra `report`, is not installed")
+    model, other = folder / "newton.onnxtxt", folder / "other.onnxtxt"
+    other.write_text(model.read_text(encoding="utf-8").replace("better = Mul", "better = Add"))
+    target = folder / "report.html"
+    given = ("report", model, "-o", target, "-i", "a=4")
+    assert treadle(*given, "--against", f"{model}@interp", "--json").data["agrees"]
+    assert not treadle(*given, "--against", other, "--json").data["agrees"]
+    assert "first difference" in target.read_text(encoding="utf-8")
+    assert treadle(*given, "--names", "a=b").code == 2
+    assert treadle(*given, "--against", folder / "none.npz").code == 2

@@ -20,7 +20,8 @@ $ treadle compare exported.onnx activations.npz --input x.npz --names main/loop_
 """
 
 
-def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def pairs_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """The names of `--names A=B`; raises BadParameter for another form."""
     found = {}
     for text in given:
         name, equals, other = text.partition("=")
@@ -39,7 +40,7 @@ def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     "--names",
     multiple=True,
     metavar="A=B",
-    callback=_pairs,
+    callback=pairs_of,
     help="Match the value A of the first side with the value B of the second.",
 )
 @click.option("--rtol", type=float, help="Relative tolerance of floats; by default by dtype.")
@@ -66,7 +67,7 @@ def compare(
     from treadle.cli.feeds import collect
     from treadle.report import as_data
 
-    sides = _side(a, ctx), _side(b, ctx)
+    sides = side_of(a, ctx), side_of(b, ctx)
     models = [side[0] for side in sides if isinstance(side, tuple)]
     feeds: Mapping[str, object] = {}
     if models:
@@ -101,7 +102,7 @@ def compare(
     ctx.exit(0 if found else 1)
 
 
-def _side(given: str, ctx: click.Context) -> Any:
+def side_of(given: str, ctx: click.Context) -> Any:
     """The side of an argument: an .npz file, or a model and its runtime."""
     from treadle.comparing import RUNTIMES
 

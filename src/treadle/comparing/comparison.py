@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle import markup
 from treadle.comparing.growth import largest_errors
-from treadle.comparing.matching import How, Match
+from treadle.comparing.matching import How, Match, is_called
 from treadle.comparing.unequal import Element
 from treadle.messages import join_words
 from treadle.report import Difference, plural, show_differences
@@ -101,9 +101,7 @@ class Comparison:
 
     def growth(self, name: str) -> np.ndarray:
         """The largest absolute error of a value in each iteration of the outermost loop."""
-        pair = next(
-            (m for m in self.matches if name in (m.wanted, m.wanted.rpartition("/")[2])), None
-        )
+        pair = next((m for m in self.matches if is_called(m.wanted, name)), None)
         if pair is None:
             return np.zeros(0)
         if pair.wanted in self.errors:

@@ -58,11 +58,17 @@ def _named(got: Columns, wanted: Columns, one: str, other: str) -> tuple[str, st
 
 def _only(columns: Columns, name: str, side: str) -> str:
     found = [full for full, column in columns.items() if name in (full, column.name)]
+    found = found or [full for full in columns if is_called(full, name)]
     if len(found) == 1:
         return found[0]
     if found:
         raise InputError(f'names: "{name}" is {len(found)} values of {side}: {", ".join(found)}')
     raise InputError(f'names: {side} has no "{name}"; {did_you_mean(name, list(columns))}')
+
+
+def is_called(full: str, name: str) -> bool:
+    """Whether a value has this name: path and name, or the name alone, which may have slashes."""
+    return full == name or full.endswith(f"/{name}")
 
 
 def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
@@ -75,11 +81,19 @@ def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
                 kinds.setdefault(kind, ([], []))[side].append(name)
     for mine, theirs in kinds.values():
         alike = [
-            (a, b) for a in mine for b in theirs if first_unequal(got[a], wanted[b], bounds) is None
+            (a, b)
+            for a in mine
+            for b in theirs
+            if first_unequal(*fitted(got[a], wanted[b]), bounds) is None
         ]
         for a, b in alike:
             if sum(a in pair for pair in alike) == sum(b in pair for pair in alike) == 1:
                 yield Match(a, b, "data")
+
+
+def fitted(got: Column, wanted: Column) -> tuple[Column, Column]:
+    """Both columns inside the same number of loops, where one is loose."""
+    return got.fitted(wanted.at.shape[1]), wanted.fitted(got.at.shape[1])
 
 
 def _kind(column: Column) -> Any:
@@ -89,7 +103,7 @@ def _kind(column: Column) -> Any:
         return None
     if rows.dtype.kind in "fc" and np.unique(rows[:_LOOKED_AT]).size < 2:
         return None
-    return rows.dtype, rows.shape, column.at.shape
+    return rows.dtype, rows.shape if column.is_loose else column.stacked().shape
 
 
 _LOOKED_AT = 64

@@ -46,7 +46,7 @@ class Side:
     def columns(self, feeds: Feeds, selector: Selector) -> dict[str, Column]:
         """The selected values by path and name, with counts and decisions of loops and branches."""
         if self.model is None or self.prepare is None:
-            return {f"{each.path}/{each.name}": each for each in self.given}
+            return {each.full_name: each for each in self.given}
         exposure = self.expose(self.model, selector)
         outputs = self.prepare(exposure.model)(feeds)
         found = recording.columns(exposure, outputs, never_made=True)
@@ -89,14 +89,17 @@ def side_of(given: Any, name: str) -> Side:
         return _of_model(prepared(source), f"{name} ({runtime})", runtime)
     if isinstance(given, InferenceSession):
         return Side(name, prepared(given.model), prepared_on(given._named_engines))
-    if isinstance(given, dict) and all(isinstance(v, np.ndarray) for v in given.values()):
-        return Side(name, given=columns_of(given))
+    if isinstance(given, dict) and all(isinstance(v, _RECORDED) for v in given.values()):
+        return Side(name, given=columns_of({k: np.asarray(v) for k, v in given.items()}))
     if isinstance(given, str | os.PathLike) and os.fspath(given).endswith(".npz"):
         return Side(str(given), given=_of_file(Path(os.fspath(given))))
     if given is None or isinstance(given, int | float):
         wanted = "a model, a session, (model, runtime), a recording or an .npz file"
         raise InputTypeError(f"{name} is {shown(given)}, wanted {wanted}")
     return _of_model(prepared(given), name, "treadle")
+
+
+_RECORDED = np.ndarray | np.generic
 
 
 def _of_model(model: Model, label: str, runtime: str) -> Side:
@@ -123,10 +126,14 @@ def _of_file(path: Path) -> list[Column]:
 
 
 def columns_of(arrays: Mapping[str, np.ndarray]) -> list[Column]:
-    """Columns from arrays by name, iterations first; `NAME@at` has the iteration numbers."""
+    """Columns from arrays by name, iterations first; `NAME@at` has the iteration numbers.
+
+    Without `NAME@at` an array is loose: what it is matched with says how many of its leading axes
+    are those of loops.
+    """
     found = []
     for name, array in arrays.items():
-        if name.endswith(("@at", "@lengths")) or not array.ndim:
+        if name.endswith(("@at", "@lengths")):
             continue
         path, _, last = name.rpartition("/")
         numbers = arrays.get(f"{name}@at")
@@ -134,6 +141,9 @@ def columns_of(arrays: Mapping[str, np.ndarray]) -> list[Column]:
             raise InputError(
                 f"{name} has {len(array)} rows and {name}@at {len(numbers)}; wanted as many"
             )
+        if not array.ndim:
+            found.append(Column(path, last, array[None]))
+            continue
         extents = () if numbers is not None else array.shape[:1]
-        found.append(Column(path, last, array, numbers, extents))
+        found.append(Column(path, last, array, numbers, extents, is_loose=numbers is None))
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from treadle.comparing.comparison import FirstDifference
 from treadle.comparing.describe import describe, shifted
 from treadle.comparing.growth import largest_errors
-from treadle.comparing.matching import Match, by_provenance, match
+from treadle.comparing.matching import Match, by_provenance, fitted, is_called, match
 from treadle.comparing.order import Key, order_of
 from treadle.comparing.parts import Part
 from treadle.comparing.unequal import Bounds, first_unequal
@@ -49,7 +49,7 @@ class Survey:
 
     def add(self, part: Part) -> None:
         """Compare a part."""
-        one, other = dict(part.got), part.wanted
+        one, other = dict(part.got), dict(part.wanted)
         placed: set[str] = set()
         got, wanted = self._models
         if got is not None and wanted is not None:
@@ -58,11 +58,15 @@ class Survey:
         self._match(one, other, placed, by_data=part.loop not in self._loops)
         self._loops |= {part.loop} if part.loop else set()
         pairs = [pair for pair in self.matches if pair.got in one or pair.wanted in other]
+        for pair in pairs:
+            if pair.got in one and pair.wanted in other:
+                one[pair.got], other[pair.wanted] = fitted(one[pair.got], other[pair.wanted])
+        part = replace(part, got=one, wanted=other)
         is_first = False
         for pair in pairs:
             mine = one.get(pair.got) or _none_of(other[pair.wanted])
             theirs = other.get(pair.wanted) or _none_of(one[pair.got])
-            is_first |= self._compare(pair, mine, theirs, replace(part, got=one))
+            is_first |= self._compare(pair, mine, theirs, part)
             if part.loop:
                 self._errors.setdefault(pair.wanted, []).append(_errors(mine, theirs, part))
         if is_first or self.first is None:
@@ -136,11 +140,6 @@ class Survey:
 
 def _has(columns: Columns, name: str) -> bool:
     return any(is_called(full, name) for full in columns)
-
-
-def is_called(full: str, name: str) -> bool:
-    """Whether a value has this name: path and name, or the name alone."""
-    return name == full or name == full.rpartition("/")[2]
 
 
 def _none_of(column: Column) -> Column:

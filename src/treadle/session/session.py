@@ -210,14 +210,17 @@ class InferenceSession(OrtSession):
             recorder.finish()
 
     @public
-    def debug(self, feeds: Mapping[str, object]) -> Debugger:
-        """Return a Debugger of a run on interp, which steps through it and goes back."""
+    def debug(self, feeds: Mapping[str, object], *, max_bytes: int = 1 << 30) -> Debugger:
+        """Return a Debugger of a run on interp, which steps through it and goes back.
+
+        It keeps the values of the last 100,000 events, and no more than `max_bytes` of them.
+        """
         expect_call(feeds, None)
 
         def run(listener: Listener) -> list[Any]:
             return self._run(None, feeds, None, listener)
 
-        return Debugger(run, self._plain.plan.model)
+        return Debugger(run, self._plain.plan.model, max_bytes)
 
     @public
     def warm_up(

@@ -21,7 +21,8 @@ class Column:
     `made` holds every occurrence in the order of execution: an array with an extra first axis, or a
     list if shapes differ or the value is not a tensor. `numbers`, int64[n, loops], are the
     iteration numbers of each; None if all iterations of loops that run `extents` times are present,
-    in order. `step` is the path of the step that defines it.
+    in order. `step` is the path of the step that defines it. `is_loose` marks an array that was
+    recorded elsewhere, of which nobody said how many loops are around the value.
     """
 
     path: str
@@ -30,6 +31,12 @@ class Column:
     numbers: np.ndarray | None = None
     extents: tuple[int, ...] = ()
     step: str = ""
+    is_loose: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """The path and the name, the name alone where no path is known."""
+        return f"{self.path}/{self.name}" if self.path else self.name
 
     def __len__(self) -> int:
         return len(self.made)
@@ -59,6 +66,17 @@ class Column:
         else:
             made = [value for value, kept in zip(self.made, mask.tolist(), strict=True) if kept]
         return replace(self, made=made, numbers=self.at[mask], extents=())
+
+    def fitted(self, loops: int) -> Column:
+        """A loose column as a value inside so many loops: its leading axes are their iterations.
+
+        The column itself if it is not loose, or has too few axes.
+        """
+        if not self.is_loose or not isinstance(self.made, np.ndarray) or self.made.ndim < loops:
+            return self
+        extents, shape = self.made.shape[:loops], self.made.shape[loops:]
+        rows = self.made.reshape(int(np.prod(extents)), *shape)
+        return replace(self, made=rows, extents=extents, is_loose=False)
 
     def shifted(self, start: int) -> Column:
         """The column with `start` added to the numbers of the outermost loop's iterations."""
