@@ -54,10 +54,11 @@ class _SteppedRun:
         self._thread = threading.Thread(target=self._whole, args=(run,), daemon=True)
         self._thread.start()
 
-    def go_on(self) -> None:
-        """Run to the next event, or to the end."""
+    def go_on(self) -> bool:
+        """Run to the next event; False at the end of the run."""
         self._go.release()
         self._came.acquire()
+        return not self.is_over
 
     def close(self) -> None:
         """End the run where it is."""
@@ -264,11 +265,11 @@ class Debugger:
         run = self._run
         if run.is_over or run.is_closed:
             return False
-        run.go_on()
+        goes_on = run.go_on()
         if run.failure is not None:
             failure, run.failure = run.failure, None
             raise failure
-        if run.is_over:
+        if not goes_on:
             return False
         self._at = len(self._history) - 1
         return True
