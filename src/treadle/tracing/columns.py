@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ class Column:
     `made` holds every occurrence in the order of execution: an array with an extra first axis, or a
     list if shapes differ or the value is not a tensor. `numbers`, int64[n, loops], are the
     iteration numbers of each; None if all iterations of loops that run `extents` times are present,
-    in order. `step` is the path of the step that defines it. `is_loose` marks an array that was
+    in order, the outermost from iteration `start` on. `step` is the path of the step that defines it.
+    `is_loose` marks an array that was
     recorded elsewhere, of which nobody said how many loops are around the value.
     """
 
@@ -32,6 +34,7 @@ class Column:
     extents: tuple[int, ...] = ()
     step: str = ""
     is_loose: bool = False
+    start: int = 0
 
     @property
     def full_name(self) -> str:
@@ -46,7 +49,10 @@ class Column:
         """The iteration numbers of each occurrence, int64[n, loops]."""
         if self.numbers is not None:
             return self.numbers
-        return np.indices(self.extents, np.int64).reshape(len(self.extents), len(self)).T
+        at = np.indices(self.extents, np.int64).reshape(len(self.extents), len(self)).T
+        if self.start:
+            at[:, 0] += self.start
+        return at
 
     def items(self) -> Iterator[tuple[Iterations, Any]]:
         """Each occurrence, with its iteration numbers."""
@@ -65,7 +71,7 @@ class Column:
             made: Sequence[Any] | np.ndarray = self.made[mask]
         else:
             made = [value for value, kept in zip(self.made, mask.tolist(), strict=True) if kept]
-        return replace(self, made=made, numbers=self.at[mask], extents=())
+        return replace(self, made=made, numbers=self.at[mask], extents=(), start=0)
 
     def fitted(self, loops: int) -> Column:
         """A loose column as a value inside so many loops: its leading axes are their iterations.
@@ -80,8 +86,10 @@ class Column:
 
     def shifted(self, start: int) -> Column:
         """The column with `start` added to the numbers of the outermost loop's iterations."""
-        if not start or not self.at.shape[1]:
+        if not start or not (self.extents if self.numbers is None else self.numbers.shape[1]):
             return self
+        if self.numbers is None:
+            return replace(self, start=self.start + start)
         numbers = self.at.copy()
         numbers[:, 0] += start
         return replace(self, numbers=numbers, extents=())
@@ -103,7 +111,7 @@ class Column:
                 f"{self.path}/{self.name} is not a tensor of one shape in every iteration;"
                 f' recorder["{self.path}/{self.name}"] has each value'
             )
-        if self.numbers is None and self.extents:
+        if self.numbers is None and self.extents and not self.start:
             return rows.reshape(*self.extents, *rows.shape[1:])
         if not self.at.shape[1]:
             return rows[0] if len(rows) == 1 else rows
@@ -124,10 +132,22 @@ def merge_columns(columns: Iterable[Column]) -> list[Column]:
 
 
 def _concatenate(parts: Sequence[Column]) -> Column:
-    at = np.concatenate([each.at for each in parts])
     rows = [each.made for each in parts if isinstance(each.made, np.ndarray)]
     kinds = {(each.shape[1:], each.dtype) for each in rows}
-    if len(rows) == len(parts) and len(kinds) == 1:
-        return replace(parts[0], made=np.concatenate(rows), numbers=at, extents=())
-    made = [value for each in parts for value in each.made]
-    return replace(parts[0], made=made, numbers=at, extents=())
+    is_array = len(rows) == len(parts) and len(kinds) == 1
+    made: Any = np.concatenate(rows) if is_array else [v for each in parts for v in each.made]
+    if _are_consecutive(parts):
+        count = sum(each.extents[0] for each in parts)
+        return replace(parts[0], made=made, extents=(count, *parts[0].extents[1:]))
+    at = np.concatenate([each.at for each in parts])
+    return replace(parts[0], made=made, numbers=at, extents=(), start=0)
+
+
+def _are_consecutive(parts: Sequence[Column]) -> bool:
+    """Whether each column has all iterations, and begins where the one before ends."""
+    if any(each.numbers is not None or not each.extents for each in parts):
+        return False
+    return all(
+        a.start + a.extents[0] == b.start and a.extents[1:] == b.extents[1:]
+        for a, b in pairwise(parts)
+    )
