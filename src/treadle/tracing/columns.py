@@ -74,7 +74,7 @@ class Column:
         return replace(self, made=made, numbers=self.at[mask], extents=(), start=0)
 
     def fitted(self, loops: int) -> Column:
-        """A loose column as a value inside so many loops: its leading axes are their iterations.
+        """A loose column as a value inside `loops` loops: its leading axes are their iterations.
 
         The column itself if it is not loose, or has too few axes.
         """
