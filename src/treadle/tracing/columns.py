@@ -22,9 +22,9 @@ class Column:
     `made` holds every occurrence in the order of execution: an array with an extra first axis, or a
     list if shapes differ or the value is not a tensor. `numbers`, int64[n, loops], are the
     iteration numbers of each; None if all iterations of loops that run `extents` times are present,
-    in order, the outermost from iteration `start` on. `step` is the path of the step that defines it.
-    `is_loose` marks an array that was
-    recorded elsewhere, of which nobody said how many loops are around the value.
+    in order, those of the outermost loop from `start` on. `step` is the path of the step that
+    defines it. `is_loose` marks an array that was recorded elsewhere, of which nobody said how many
+    loops are around the value.
     """
 
     path: str
