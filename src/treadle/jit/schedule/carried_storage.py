@@ -1,0 +1,222 @@
+"""The storage of the values that a loop carries from one iteration to the next.
+
+    registers        one LLVM value for each element
+    window           a shift register: a window over its history, which is in memory before the loop
+    grows            an array that gains rows at its end, in memory with spare rows
+    resizable        an array of other changing extents: reallocated in each iteration
+    double buffer    an array whose next value reads other elements than the one it replaces
+    buffer           any other array: updated in place if its old value is not read any more when
+                     the next one is written, else copied
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle.jit.kernel.ir import (
+    Concat,
+    DimOf,
+    Elementwise,
+    Loop,
+    Node,
+    Reshape,
+    ScanSlice,
+    SymbolicDim,
+    View,
+    symbolic_dims,
+)
+from treadle.jit.schedule.access import composed, counter, identity, own
+from treadle.jit.schedule.op_accesses import accesses_of
+from treadle.jit.schedule.storage import Storage, StorageMap
+
+_MIN_DOUBLE_BUFFER_BYTES = 4096
+"""The least size in bytes: smaller values are copied faster than a function is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """One LLVM value for each element."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Window:
+    """A shift register into which a row of `source` enters in each iteration.
+
+    `is_forward`: at its end; else at its start.
+    """
+
+    source: Node
+    is_forward: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resizable:
+    """An array that changes its extents along `axes`; `appended`: it gains rows along this one."""
+
+    axes: tuple[int, ...]
+    appended: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleBuffer:
+    """An array in two buffers that are swapped."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleBuffer:
+    """An array in one buffer."""
+
+
+CarriedStorage = Registers | Window | Resizable | DoubleBuffer | SingleBuffer
+
+
+def carried_storage(loop: Loop, storage: StorageMap) -> tuple[CarriedStorage, ...]:
+    """The storage of each carried value, if the loop runs as a whole."""
+    return tuple(_storage(loop, number, storage) for number in range(len(loop.states)))
+
+
+def without_double_buffers(found: tuple[CarriedStorage, ...]) -> tuple[CarriedStorage, ...]:
+    """The storage in a loop that runs for one tile at a time."""
+    return tuple(SingleBuffer() if isinstance(s, DoubleBuffer) else s for s in found)
+
+
+def show_storage(storage: CarriedStorage) -> str:
+    """A storage in words."""
+    match storage:
+        case Window(is_forward=is_forward):
+            return f"window, rows enter at its {'end' if is_forward else 'start'}"
+        case Resizable(_, None):
+            return "resizable"
+        case Resizable(_, axis):
+            return f"grows along axis {axis}"
+    return _WORDS[type(storage)]
+
+
+_WORDS: Mapping[type, str] = {
+    Registers: "registers",
+    DoubleBuffer: "double buffer",
+    SingleBuffer: "buffer",
+}
+
+
+def _storage(loop: Loop, number: int, storage: StorageMap) -> CarriedStorage:
+    state = loop.states[number]
+    window = _window(loop, number)
+    if window is not None:
+        return window
+    axes = changing_axes(state, number)
+    if axes:
+        return Resizable(axes, _appended_axis(loop, number, axes))
+    if storage.storage_of[state] is Storage.REGISTERS:
+        return Registers()
+    is_double = _is_double_buffered(loop, number, storage)
+    return DoubleBuffer() if is_double else SingleBuffer()
+
+
+def _window(loop: Loop, number: int) -> Window | None:
+    """The window that a carried value is: all but one of its rows move on by one."""
+    state, after = loop.states[number], loop.nexts[number]
+    is_counted = not loop.has_condition and loop.next_condition is None
+    if not (is_counted and state.is_static and state.shape and isinstance(after.op, Concat)):
+        return None
+    if after.op.axis or len(after.operands) != 2 or loop.nexts.count(after) > 1:
+        return None
+    for is_forward in (True, False):
+        kept, new = after.operands if is_forward else after.operands[::-1]
+        source = _rows(new, loop)
+        if source is not None and _moves_on(kept, state, int(is_forward)):
+            return Window(source, is_forward)
+    return None
+
+
+def _moves_on(kept: Node, state: Node, offset: int) -> bool:
+    """Whether it is the state without its first row (offset 1), or without its last one (0)."""
+    is_row_less = kept.shape == (symbolic_dims(state)[0] - 1, *state.shape[1:])
+    if not isinstance(kept.op, View) or kept.operands != (state,) or not is_row_less:
+        return False
+    (access,) = accesses_of(kept)
+    return kept.dtype == state.dtype and access == (own(0, offset), *identity(len(access))[1:])
+
+
+def _rows(new: Node, loop: Loop) -> Node | None:
+    """The tensor whose item of this iteration is the row."""
+    access, row = identity(len(new.shape)), new
+    while isinstance(row.op, Reshape | View):
+        access = composed(access, accesses_of(row)[0])
+        row = row.operands[0]
+    if not isinstance(row.op, ScanSlice) or row.home is not loop.body:
+        return None
+    (source,), access = row.operands, composed(access, accesses_of(row)[0])
+    if new.shape != (1, *source.shape[1:]) or access[0] != counter(loop.body):
+        return None
+    others = zip(source.shape[1:], access[1:], identity(len(access))[1:], strict=True)
+    return source if all(extent == 1 or at == wanted for extent, at, wanted in others) else None
+
+
+def changing_axes(state: Node, number: int) -> tuple[int, ...]:
+    """The axes of a carried value along which its extent changes."""
+    sources = [each.source if isinstance(each, SymbolicDim) else None for each in state.shape]
+    return tuple(
+        axis
+        for axis, source in enumerate(sources)
+        if source is not None and source.home is state.home and source.op == DimOf(number, axis)
+    )
+
+
+def _appended_axis(loop: Loop, number: int, axes: tuple[int, ...]) -> int | None:
+    """The axis along which the next value is the old one plus appended rows."""
+    state, after = loop.states[number], loop.nexts[number]
+    if not isinstance(after.op, Concat) or after.home is not loop.body:
+        return None
+    is_alone = loop.nexts.count(after) == 1 and after.operands.count(state) == 1
+    is_append = after.operands[0] is state and set(axes) == {after.op.axis}
+    return after.op.axis if is_alone and is_append else None
+
+
+def _is_double_buffered(loop: Loop, number: int, storage: StorageMap) -> bool:
+    state, after = loop.states[number], loop.nexts[number]
+    if not state.is_static or state.size * state.dtype.numpy.itemsize < _MIN_DOUBLE_BUFFER_BYTES:
+        return False
+    if after.home is not loop.body or loop.nexts.count(after) > 1:
+        return False
+    place = storage.storage_of
+    if isinstance(after.op, Concat):
+        return place[after] is Storage.BUFFER
+    if place[after] is not Storage.NEST:
+        return False
+    nexts = [n for n in loop.nexts if n.shape == after.shape and place[n] is Storage.NEST]
+    return any(_nest_reads_elsewhere(each, state, storage) for each in nexts)
+
+
+def _nest_reads_elsewhere(after: Node, state: Node, storage: StorageMap) -> bool:
+    """Whether the nest of a next value reads elements of the state at other indices than its own.
+
+    What is computed earlier than the nest is read from its own memory.
+    """
+    start = identity(len(after.shape))
+    waiting, seen = [(after, start)], {(after, start)}
+    while waiting:
+        node, access = waiting.pop()
+        for operand, step in zip(node.operands, accesses_of(node), strict=True):
+            read = operand, composed(access, step)
+            is_own_index = read[1] == start and operand.shape == after.shape
+            if operand is state and not is_own_index:
+                return True
+            if read not in seen and _is_in_nest(operand, state, is_own_index, storage):
+                seen.add(read)
+                waiting.append(read)
+    return False
+
+
+def _is_in_nest(node: Node, state: Node, is_own_index: bool, storage: StorageMap) -> bool:
+    """Whether a value is computed in the nest that reads it, with no earlier use."""
+    if node.home is not state.home:
+        return False
+    place = storage.storage_of[node]
+    if place is not Storage.NEST or not is_own_index:
+        return place is Storage.INLINE
+    return all(
+        r.home is not node.home or (isinstance(r.op, Elementwise) and r.shape == node.shape)
+        for r in storage.readers.get(node, ())
+    )

@@ -1,0 +1,65 @@
+"""What loop strategies decide from: a loop, its dependences, and where its values are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from treadle.jit.kernel.ir import DimOf, Kernel, Loop, Node, Result, Stack, SymbolicDim
+from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
+from treadle.jit.schedule.dependence import LoopDependence, dependence_of
+from treadle.jit.schedule.storage import Storage, StorageMap
+
+
+@dataclass(frozen=True, eq=False)
+class LoopFacts:
+    """A loop of a kernel; `carried` is the storage of its carried values, by number."""
+
+    kernel: Kernel
+    node: Node
+    storage: StorageMap
+    target: Target
+    carried: tuple[CarriedStorage, ...]
+
+    @property
+    def op(self) -> Loop:
+        """The loop's operation."""
+        assert isinstance(self.node.op, Loop)
+        return self.node.op
+
+    @cached_property
+    def dependence(self) -> LoopDependence:
+        """The dependences of the loop."""
+        return dependence_of(self.op)
+
+    def is_in_registers(self, node: Node) -> bool:
+        """Whether the elements of a node are in registers."""
+        return self.storage.storage_of[node] is Storage.REGISTERS
+
+    def is_plain(self, number: int) -> bool:
+        """Whether a carried value is neither a window nor of changing extents."""
+        return not isinstance(self.carried[number], Window | Resizable)
+
+    def read_stacks(self) -> list[tuple[Stack, Node]]:
+        """The stacked outputs that are read, each with the result that it becomes."""
+        found = []
+        for number, stack in enumerate(self.op.stacks, start=len(self.op.states)):
+            part = read_result(self.storage, self.kernel, self.node, number)
+            if part is not None:
+                found.append((stack, part))
+        return found
+
+
+def read_result(storage: StorageMap, kernel: Kernel, node: Node, number: int) -> Node | None:
+    """The Result of a loop, branch or call; None if nothing reads it."""
+    for each in storage.readers.get(node, ()):
+        if each.op == Result(number) and (storage.readers.get(each) or each in kernel.results):
+            return each
+    return None
+
+
+def is_extent_of(extent: int | SymbolicDim, part: Node) -> bool:
+    """Whether an extent of a loop's result is known after the loop, but not before."""
+    source = extent.source if isinstance(extent, SymbolicDim) else None
+    return source is not None and isinstance(source.op, DimOf) and source.operands == part.operands

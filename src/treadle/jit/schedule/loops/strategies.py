@@ -1,0 +1,34 @@
+"""The table of loop strategies.
+
+A strategy is a function that gives its record, or says why it does not apply; the first one that
+applies is taken. `codegen/loops` has the code of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.loops.in_order import InOrder
+from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix, parallel_prefix_of
+from treadle.jit.schedule.loops.tiling import Tiling, tiling_of
+from treadle.jit.schedule.loops.wavefront import Wavefront, wavefront_of
+
+Strategy = Tiling | Wavefront | ParallelPrefix | InOrder
+
+STRATEGIES: Mapping[str, Callable[[LoopFacts], Strategy | str]] = {
+    "tiling": tiling_of,
+    "wavefront": wavefront_of,
+    "parallel prefix": parallel_prefix_of,
+}
+
+
+def strategy_of(facts: LoopFacts) -> tuple[Strategy, Mapping[str, str]]:
+    """The strategy of a loop, and why those before it in the table do not apply."""
+    declined: dict[str, str] = {}
+    for name, decide in STRATEGIES.items():
+        found = decide(facts)
+        if not isinstance(found, str):
+            return found, declined
+        declined[name] = found
+    return InOrder(), declined

@@ -1,0 +1,193 @@
+"""Wavefronts: a recurrence over a grid, a loop over rows around a Scan, by antidiagonals.
+
+    lane r of a vector computes row i + r, r columns behind lane 0
+
+Lawful where no distance from a cell to one that it is computed from is negative along either loop:
+the cell above (1, 0), the one before (0, 1), the one before that (1, 1). The rest are requirements
+of the code: the row is a state of the outer loop and the stack of the inner one; everything else
+that an inner iteration reads is a scalar of its row, an item of an invariant of both loops, or
+carried along the row; its functions have vector forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treadle.ir import DType
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    Elementwise,
+    InductionVar,
+    Loop,
+    Node,
+    Reshape,
+    Result,
+    ScanSlice,
+    View,
+)
+from treadle.jit.kernel.target import Target
+from treadle.jit.kernel.traversal import word_of
+from treadle.jit.schedule.dependence import dependence_of
+from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.vector_forms import has_vector_form
+
+_VECTORS, _MAX_LANES = 2, 16
+_ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Wavefront:
+    """A loop over rows and the loop along them; `row` is the state of the outer loop.
+
+    `numbers` are the scalars of the outer body that the inner loop reads.
+    """
+
+    rows: Node
+    along: Node
+    row: Node
+    width: int
+    lanes: int
+    numbers: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return f"wavefront of {self.lanes} rows of {self.width}"
+
+    @property
+    def outer(self) -> Loop:
+        """The loop over rows."""
+        assert isinstance(self.rows.op, Loop)
+        return self.rows.op
+
+    @property
+    def inner(self) -> Loop:
+        """The loop along a row."""
+        assert isinstance(self.along.op, Loop)
+        return self.along.op
+
+    @property
+    def own(self) -> list[Node]:
+        """The nodes of the outer body that do not depend on the loop along the row."""
+        return [n for n in self.outer.body.nodes if n is not self.along and n.operands[:1] !=
+                (self.along,)]  # fmt: skip
+
+
+def wavefront_of(facts: LoopFacts) -> Wavefront | str:
+    """The grid of a loop over rows, or why it is none."""
+    outer = facts.op
+    inside = [node for node in outer.body.nodes if isinstance(node.op, Loop | Branch)]
+    if len(inside) != 1 or not isinstance(inside[0].op, Loop):
+        return "it is not around a single loop"
+    if outer.stacks or outer.has_condition or outer.next_condition is not None:
+        return "it stacks, or has a condition"
+    along, inner = inside[0], inside[0].op
+    if not _is_plain(inner) or not isinstance(inner.length, int):
+        return "the inner loop is no Scan of scalars of known length"
+    pairs = zip(outer.states, outer.nexts, strict=True)
+    rows = [state for state, after in pairs if _is_row(state, after, along)]
+    if len(rows) != 1:
+        return "not one carried row is the stack of the inner loop"
+    lanes = _lanes(inner, facts.target)
+    numbers = tuple(dict.fromkeys(_numbers(inner, along, outer.body)))
+    grid = Wavefront(facts.node, along, rows[0], inner.length, lanes, numbers)
+    if inner.length < 2 * lanes:
+        return "the rows are short"
+    return _obstacle(facts, grid) or grid
+
+
+def grid_distances(grid: Wavefront) -> set[tuple[int | str, int | str]]:
+    """The distances (rows, columns) from a cell to those it is computed from; `?`: unknown."""
+    inner, found = grid.inner, set[tuple[int | str, int | str]]()
+    flow = dependence_of(inner)
+    rows_read = {node: _shift(node) for node in inner.body.nodes if grid.row in node.operands}
+    found |= {(1, shift) for shift in rows_read.values()}
+    for state, after in zip(inner.states, inner.nexts, strict=True):
+        if not any(state in flow.states_of(stack.element) for stack in inner.stacks):
+            continue
+        shift = rows_read.get(after)
+        found.add((0, 1) if shift is None else (1, shift + 1 if isinstance(shift, int) else "?"))
+    return found
+
+
+def _shift(node: Node) -> int | str:
+    """How many columns before the iteration's a node reads the row."""
+    return 0 if node.op == ScanSlice(0, reverse=False) else "?"
+
+
+def _is_plain(inner: Loop) -> bool:
+    """A Scan that stacks one scalar and carries scalars."""
+    if inner.has_trip or inner.has_condition or inner.next_condition is not None:
+        return False
+    is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
+    values = (*inner.states, *(stack.element for stack in inner.stacks))
+    return is_one and all(
+        v.is_static and v.size == 1 and v.dtype not in SIXTEEN_BIT_FLOATS for v in values
+    )
+
+
+def _is_row(state: Node, after: Node, along: Node) -> bool:
+    is_part = isinstance(after.op, Result) and after.operands[0] is along
+    return is_part and len(state.shape) == 1 and len(after.shape) == 1
+
+
+def _lanes(inner: Loop, target: Target) -> int:
+    size = inner.stacks[0].element.dtype.numpy.itemsize
+    return min(_VECTORS * target.vector_bytes // size, _MAX_LANES)
+
+
+def _numbers(inner: Loop, along: Node, body: Block) -> Iterator[Node]:
+    """The values of the outer body that the loop along the row reads, one per row."""
+    yield from (initial for initial in along.operands if initial.home is body)
+    for node in inner.body.nodes:
+        if not isinstance(node.op, ScanSlice):
+            yield from (operand for operand in node.operands if operand.home is body)
+
+
+def _obstacle(facts: LoopFacts, grid: Wavefront) -> str:
+    """What keeps the grid from being computed by antidiagonals; "" if nothing does."""
+    outer, row = grid.outer, grid.row
+    pairs = zip(outer.states, outer.nexts, strict=True)
+    others = [after for state, after in pairs if state is not row]
+    own = [node for node in grid.own if node is not row]
+    late = _after(grid)
+    for node in (*others, *own, *grid.numbers):
+        if not facts.is_in_registers(node):
+            return f"{word_of(node)} of the outer loop is an array"
+        if node in late or row in facts.dependence.states_of(node):
+            return f"{word_of(node)} of the outer loop depends on the row"
+    if not all(isinstance(node.op, _ROW_OPS) for node in own):
+        return "the outer loop has other operations than scalar ones"
+    if any(not n.is_single or n.dtype is DType.BOOL for n in grid.numbers):
+        return "the inner loop reads truth values or several numbers of the outer one"
+    rigid = next((node for node in grid.inner.body.nodes if not _has_lanes(node, grid)), None)
+    if rigid is not None:
+        return f"{word_of(rigid)} has no vector form"
+    unlawful = [d for d in grid_distances(grid) if "?" in d or min(map(int, d)) < 0]
+    return f"a cell is at distance {unlawful[0]} of one that it reads" if unlawful else ""
+
+
+def _after(grid: Wavefront) -> set[Node]:
+    """The nodes of the outer body that are computed from results of the inner loop."""
+    late = {grid.along}
+    for node in grid.outer.body.nodes:
+        if not late.isdisjoint(node.operands):
+            late.add(node)
+    return late
+
+
+def _has_lanes(node: Node, grid: Wavefront) -> bool:
+    if not node.is_single:
+        return False
+    match node.op:
+        case CarriedArg() | InductionVar() | View() | Reshape():
+            return all(operand.is_single for operand in node.operands)
+        case ScanSlice(0, False):
+            source = node.operands[0]
+            is_outside = source.home.depth < grid.outer.body.depth
+            return len(source.shape) == 1 and (source is grid.row or is_outside)
+        case Elementwise():
+            return has_vector_form(node)
+    return False
