@@ -13,14 +13,13 @@ from treadle.jit import codegen
 def grids(monkeypatch):
     """The grids found while kernels are emitted."""
     found = []
-    made = codegen.loop.find_wavefront
+    emit = codegen.loop.emit_wavefront
 
-    def grid_of(e, node):
-        grid = made(e, node)
-        found.extend([grid] if grid is not None else [])
-        return grid
+    def emitted(context, grid, *rest):
+        found.append(grid)
+        emit(context, grid, *rest)
 
-    monkeypatch.setattr(codegen.loop, "find_wavefront", grid_of)
+    monkeypatch.setattr(codegen.loop, "emit_wavefront", emitted)
     return found
 
 

@@ -87,4 +87,6 @@ def test_accesses(name: str) -> None:
 def test_accesses_compose(outer: str, inner: str, wanted: str) -> None:
     """`outer` reads something of which `inner` is the view."""
     found = nodes()
-    assert show_access(composed(accesses_of(found[outer])[0], accesses_of(found[inner])[0])) == wanted
+    assert (
+        show_access(composed(accesses_of(found[outer])[0], accesses_of(found[inner])[0])) == wanted
+    )

@@ -8,7 +8,8 @@ from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.dependence import dependence_of, distances
 from treadle.jit.schedule.dependence_text import dependence_lines
 
-ELEMENTWISE = """kernel
+ELEMENTWISE = (
+    """kernel
   %c: float32[8,4] = input 0
   %1 = loop length 6 extent 6 carries %z = %c, %n = %c
     %z: float32[8,4] = carried 0
@@ -18,13 +19,16 @@ ELEMENTWISE = """kernel
     %n1: float32[8,4] = max %n, %z1
     yield %z1, %n1
   %last: float32[8,4] = result 1 of %1
-  return %last""", """
-carried 0 float32[8,4]: other, next reads 0 at (i0, i1), last read by mul
-carried 1 float32[8,4]: max, next reads 0 at (i0, i1), next reads 1 at (i0, i1), last read by max
+  return %last""",
+    """
+carried 0 float32[8,4]: other, reads 0 at (i0, i1), last read by mul
+carried 1 float32[8,4]: max, reads 0 at (i0, i1), reads 1 at (i0, i1), last read by max
 parallel: 0.0, 1.0
-parallel: 0.1, 1.1"""
+parallel: 0.1, 1.1""",
+)
 
-CELL = """kernel
+CELL = (
+    """kernel
   %h0: float32[2,4] = input 0
   %x: float32[9,2,4] = input 1
   %u: float32[4,4] = input 2
@@ -37,12 +41,15 @@ CELL = """kernel
     yield %h1
     stack %h1 along 0
   %all: float32[9,2,4] = result 1 of %1
-  return %all""", """
-carried 0 float32[2,4]: other, next reads 0 at (i0, *), last read by matmul
-stack 0 float32[2,4]: element reads 0 at (i0, *)
-parallel: 0.0"""
+  return %all""",
+    """
+carried 0 float32[2,4]: other, reads 0 at (i0, *), last read by matmul
+stack 0 float32[2,4]: reads 0 at (i0, *)
+parallel: 0.0""",
+)
 
-STENCIL = """kernel
+STENCIL = (
+    """kernel
   %x: float32[6,4] = input 0
   %1 = loop length 9 extent 9 carries %u = %x
     %u: float32[6,4] = carried 0
@@ -54,11 +61,14 @@ STENCIL = """kernel
     %next: float32[6,4] = concat along 0 %first, %inner, %end
     yield %next
   %last: float32[6,4] = result 0 of %1
-  return %last""", """
-carried 0 float32[6,4]: other, next reads 0 at (0, i1) (5, i1) (i0+1, i1) (i0-1, i1), last read by view
-parallel: 0.1"""
+  return %last""",
+    """
+carried 0 float32[6,4]: other, reads 0 at (0, i1) (5, i1) (i0+1, i1) (i0-1, i1), last read by view
+parallel: 0.1""",
+)
 
-GRID = """kernel
+GRID = (
+    """kernel
   %r0: float32[9] = input 0
   %s: float32[7] = input 1
   %zero: float32[] = constant 0
@@ -77,10 +87,13 @@ GRID = """kernel
     %next: float32[9] = result 2 of %2
     yield %next
   %last: float32[9] = result 0 of %1
-  return %last""", """
-carried 0 float32[9]: other, next reads 0 at (*) (i0), last read by loop"""
+  return %last""",
+    """
+carried 0 float32[9]: other, reads 0 at (*) (i0), last read by loop""",
+)
 
-ROWS_INSIDE = """kernel
+ROWS_INSIDE = (
+    """kernel
   %x: float32[3,8] = input 0
   %1 = loop length 5 extent 5 carries %s = %x
     %s: float32[3,8] = carried 0
@@ -94,11 +107,14 @@ ROWS_INSIDE = """kernel
     %next: float32[3,8] = result 1 of %2
     yield %next
   %last: float32[3,8] = result 0 of %1
-  return %last""", """
-carried 0 float32[3,8]: other, next reads 0 at (i0, *) (i0, i1), last read by loop
-parallel: 0.0"""
+  return %last""",
+    """
+carried 0 float32[3,8]: other, reads 0 at (i0, *) (i0, i1), last read by loop
+parallel: 0.0""",
+)
 
-SCALARS = """kernel
+SCALARS = (
+    """kernel
   %a0: float32[] = input 0
   %x: float32[9] = input 1
   %1 = loop length 9 extent 9 carries %m = %a0, %best = %a0, %old = %a0, %same = %a0
@@ -113,13 +129,16 @@ SCALARS = """kernel
     %best1: float32[] = max %best, %v
     yield %m1, %best1, %m, %same
   %last: float32[] = result 0 of %1
-  return %last""", """
-carried 0 float32[]: affine, next reads 0 at (), next reads 3 at (), last read by add
-carried 1 float32[]: max, next reads 1 at (), last read by max
-carried 2 float32[]: replaced, next reads 0 at ()
-carried 3 float32[]: unchanged, next reads 3 at (), last read by mul"""
+  return %last""",
+    """
+carried 0 float32[]: affine, reads 0 at (), reads 3 at (), last read by add
+carried 1 float32[]: max, reads 1 at (), last read by max
+carried 2 float32[]: replaced, reads 0 at ()
+carried 3 float32[]: unchanged, reads 3 at (), last read by mul""",
+)
 
-CHOSEN = """kernel
+CHOSEN = (
+    """kernel
   %x: float32[6] = input 0
   %k: int64[2] = input 1
   %v: float32[2] = input 2
@@ -132,9 +151,11 @@ CHOSEN = """kernel
     while %goes
     yield %next
   %last: float32[6] = result 0 of %1
-  return %last""", """
-carried 0 float32[6]: other, next reads 0 at (i0), last read by max
-condition: it reads 0 at (*)"""
+  return %last""",
+    """
+carried 0 float32[6]: other, reads 0 at (i0), last read by max
+condition: reads 0 at (*)""",
+)
 
 CASES = {
     "each element alone": ELEMENTWISE,

@@ -11,7 +11,8 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.kernel.ir import Node, Result
+from treadle.jit.kernel.ir import Node
+from treadle.jit.schedule.loops.facts import read_result
 
 
 def allocate(context: CodegenContext, node: Node) -> Buffer:
@@ -77,8 +78,4 @@ def reserve(
 
 def result_node(context: CodegenContext, node: Node, number: int) -> Node | None:
     """The Result node of a loop, branch or call; None if nothing reads it."""
-    readers = context.access.places.readers
-    for each in readers.get(node, ()):
-        if each.op == Result(number) and (readers.get(each) or each in context.kernel.results):
-            return each
-    return None
+    return read_result(context.access.places, context.kernel, node, number)

@@ -15,6 +15,7 @@ from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.kernel.artifact import Clock
 from treadle.jit.kernel.ir import Block, Kernel, Node
 from treadle.jit.kernel.target import PYTHON, Surroundings
+from treadle.jit.schedule.schedule import Schedule
 
 OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT = 1, 2, 3, 4, 5, 6
 OVER_LIMIT, OVER_BYTES = 7, 8
@@ -116,6 +117,7 @@ class CodegenContext:
     """
 
     kernel: Kernel
+    schedule: Schedule
     builder: FunctionBuilder
     access: ElementAccess
     bound: Mapping[Node, int]

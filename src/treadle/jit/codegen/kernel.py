@@ -35,8 +35,8 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
-from treadle.jit.schedule.reassociate import reassociated
-from treadle.jit.schedule.storage import Storage, StorageMap, assign_storage, keeps_order
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.storage import Storage, StorageMap, keeps_order
 
 
 def emit_kernel(
@@ -54,12 +54,15 @@ def emit_kernel(
         function.linkage = "hidden"
     w = FunctionBuilder(module, function, target)
     slots = AbiSlots(w, function.args[0], surroundings=surroundings)
-    placed = assign_storage(kernel)
-    chains = reassociated(kernel, placed.readers)
-    t = ElementAccess(w, placed, slots, AliasScopes(module), chains=chains, exact=frozenset(exact))
+    schedule = schedule_kernel(kernel, target)
+    placed = schedule.storage
+    t = ElementAccess(
+        w, placed, slots, AliasScopes(module), chains=schedule.chains, exact=frozenset(exact)
+    )
     status = w.variable(I64, llvm.Constant(I64, 0))
     e = CodegenContext(
         kernel,
+        schedule,
         w,
         t,
         _bound(kernel, t),

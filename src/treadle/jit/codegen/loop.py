@@ -38,15 +38,18 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.iteration_space import copy_node, each_position
 from treadle.jit.codegen.llvm_types import I64, register_type
-from treadle.jit.codegen.loops import linear_recurrence, parallel_prefix
+from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
 from treadle.jit.codegen.loops.tiling import tiles
-from treadle.jit.codegen.loops.wavefront import emit_wavefront, find_wavefront
+from treadle.jit.codegen.loops.wavefront import emit_wavefront
 from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, static_shape
+from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, symbolic_dims
+from treadle.jit.schedule.carried_storage import Registers, Resizable, Window
 from treadle.jit.schedule.cost_model import COPIED
+from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
+from treadle.jit.schedule.loops.wavefront import Wavefront
 from treadle.jit.schedule.storage import Storage
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
@@ -80,21 +83,16 @@ def _run(
     _begin(context, node, op, operands, taken)
     stacks = stacked_outputs(context, node, op, limit)
     counter = w.variable(I64, llvm.Constant(I64, 0))
-    grid = find_wavefront(context, node) if go is None else None
-    if grid is not None:
-        context.counts["antidiagonals"] += 1
-        emit_wavefront(context, grid, counter, limit, emit_block)
-    recurrences = (
-        linear_recurrence.find_linear_recurrence(context, node, stacks)
-        if go is None and grid is None
-        else None
-    )
-    double_buffer.begin(context, node)
+    strategy = context.schedule.loops[node].strategy
     stop, again = w.variable(I64, limit), None
-    if recurrences is not None:
-        again = parallel_prefix.emit_prefix_scan(context, recurrences, counter, limit, stop, stacks)
+    match strategy:
+        case Wavefront():
+            emit_wavefront(context, strategy, counter, limit, emit_block)
+        case ParallelPrefix():
+            again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
+    double_buffer.begin(context, node)
     items = column_tiles.begin(context, op)
-    is_plain = grid is None and recurrences is None
+    is_plain = not isinstance(strategy, Wavefront | ParallelPrefix)
     iterations = clock.begin_iterations(context, node, limit) if is_plain else None
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
@@ -174,17 +172,19 @@ def _begin(
 ) -> None:
     """Initialise the carried values in variables or in memory of the loop."""
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
-        if delay_line.begin(context, op, number, initial):
+        storage = context.schedule.loops[node].carried[number]
+        if isinstance(storage, Window):
+            delay_line.begin(context, op, number, initial, storage)
             continue
         part = result_node(context, node, number)
-        if growable.resizable_states(state, number):
+        if isinstance(storage, Resizable):
             context.results.values[node, number] = growable.begin(
-                context, op, number, initial, part
+                context, op, number, initial, part, storage
             )
             continue
-        if context.access.storage_of(state) is Storage.REGISTERS:
+        if isinstance(storage, Registers):
             values = [
-                context.access.read(initial, context.access.unflat(position, static_shape(state)))
+                context.access.read(initial, context.access.unflat(position, symbolic_dims(state)))
                 for position in range(state.size)
             ]
             context.access.buffers.pop(state, None)
@@ -293,7 +293,7 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
     for number, state, after in pairs:
         if context.access.storage_of(state) is Storage.REGISTERS:
             for position, variable in enumerate(context.results.values[node, number]):
-                index = context.access.unflat(position, static_shape(after))
+                index = context.access.unflat(position, symbolic_dims(after))
                 values.append((context.access.read(after, index), variable))
             continue
         moves.append((after, _safe(context, op, after), context.results.values[node, number]))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from treadle.jit.codegen.carried.growable import resizable_states
 from treadle.jit.codegen.context import OVER_BYTES, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
@@ -22,6 +21,7 @@ from treadle.jit.codegen.iteration_limit import fail_over_limit
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.kernel.memory_limit import SIZE, is_counted_late, is_stated_before
+from treadle.jit.schedule.carried_storage import changing_axes
 
 _SLACK_BYTES = 2**20
 """The excess in bytes from which a single value is rejected before its allocation."""
@@ -60,7 +60,7 @@ def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAcc
         return None
     initials = node.operands[len(node.operands) - len(op.states) :]
     around = b.load(context.memory.held, typ=I64)
-    kept = [k for k, state in enumerate(op.states) if not resizable_states(state, k)]
+    kept = [k for k, state in enumerate(op.states) if not changing_axes(state, k)]
     steady = _sum(context, around, (_bytes(context, initials[k]) for k in kept))
     row = _sum(
         context,

@@ -52,7 +52,7 @@ class AffineIndex:
     terms: tuple[tuple[Variable, int], ...] = ()
 
     def plus(self, other: AffineIndex, factor: int = 1) -> AffineIndex:
-        """This index plus `factor` times the other one."""
+        """The sum of this index and `factor` times the other one."""
         steps = dict(self.terms)
         for variable, step in other.terms:
             steps[variable] = steps.get(variable, 0) + factor * step

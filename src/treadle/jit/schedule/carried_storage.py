@@ -1,12 +1,12 @@
 """The storage of the values that a loop carries from one iteration to the next.
 
-    registers        one LLVM value for each element
-    window           a shift register: a window over its history, which is in memory before the loop
-    grows            an array that gains rows at its end, in memory with spare rows
-    resizable        an array of other changing extents: reallocated in each iteration
-    double buffer    an array whose next value reads other elements than the one it replaces
-    buffer           any other array: updated in place if its old value is not read any more when
-                     the next one is written, else copied
+registers        one LLVM value for each element
+window           a shift register: a window over its history, which is in memory before the loop
+grows            an array that gains rows at its end, in memory with spare rows
+resizable        an array of other changing extents: reallocated in each iteration
+double buffer    an array whose next value reads other elements than the one it replaces
+buffer           any other array: updated in place if its old value is not read any more when
+                 the next one is written, else copied
 """
 
 from __future__ import annotations

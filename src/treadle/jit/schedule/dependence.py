@@ -1,12 +1,12 @@
 """Dependence analysis of a loop: where the next carried values read the old ones.
 
-    reads       the carried values that each next value, stacked element and the condition read,
-                and at which index; an iteration reads what the one before has written
-    distance    from an element to those that it is computed from, along each of its axes
-    parallel    the axes of carried values along which elements depend on elements at the same
-                index only: any order of their indices gives the same values
-    step        the associative function that the loop applies to a carried value, if it is one
-    last        the last node of the body that reads a carried value
+reads       the carried values that each next value, stacked element and the condition read,
+            and at which index; an iteration reads what the one before has written
+distance    from an element to those that it is computed from, along each of its axes
+parallel    the axes of carried values along which elements depend on elements at the same
+            index only: any order of their indices gives the same values
+step        the associative function that the loop applies to a carried value, if it is one
+last        the last node of the body that reads a carried value
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ def _long_axes(state: Node) -> set[int]:
     return {axis for axis, extent in enumerate(state.shape) if extent != 1}
 
 
-def _parallel_groups(
-    loop: Loop, flow: Mapping[Node, Accesses]
-) -> tuple[frozenset[StateAxis], ...]:
+def _parallel_groups(loop: Loop, flow: Mapping[Node, Accesses]) -> tuple[frozenset[StateAxis], ...]:
     """The groups of axes that only depend on themselves, in the order of their first axis."""
     groups = _Groups(
         {(k, axis) for k, state in enumerate(loop.states) for axis in _long_axes(state)}

@@ -175,9 +175,7 @@ def _scatter(node: Node) -> tuple[AccessMap, ...]:
 def _reshape(node: Node) -> tuple[AccessMap, ...]:
     """The same position in row-major order, where whole axes are kept, split or merged."""
     (source,) = node.operands
-    found: list[Index] = [
-        _NO_INDEX if extent == 1 else Span.COMPUTED for extent in source.shape
-    ]
+    found: list[Index] = [_NO_INDEX if extent == 1 else Span.COMPUTED for extent in source.shape]
     for theirs, ours in _groups(source.shape, node.shape):
         if len(theirs) == 1:
             found[theirs[0]] = _flattened(ours, node.shape)

@@ -56,9 +56,7 @@ def schedule_kernel(kernel: Kernel, target: Target) -> Schedule:
     return Schedule(storage, loops, reassociated(kernel, storage.readers))
 
 
-def _loop_schedule(
-    kernel: Kernel, node: Node, storage: StorageMap, target: Target
-) -> LoopSchedule:
+def _loop_schedule(kernel: Kernel, node: Node, storage: StorageMap, target: Target) -> LoopSchedule:
     assert isinstance(node.op, Loop)
     carried = carried_storage(node.op, storage)
     strategy, declined = strategy_of(LoopFacts(kernel, node, storage, target, carried))

@@ -18,12 +18,9 @@ from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_position
 from treadle.jit.codegen.llvm_types import POINTER
-from treadle.jit.kernel.ir import Concat, Elementwise, Loop, Node
+from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.schedule import carried_storage as storage
 from treadle.jit.schedule.cost_model import COPIED
-from treadle.jit.schedule.storage import Storage
-
-_FEWEST_BYTES = 4096
-"""The least size in bytes: smaller values are copied faster than a function is called."""
 
 
 @dataclass(eq=False, slots=True)
@@ -45,8 +42,9 @@ def begin(context: CodegenContext, node: Node) -> None:
     """Allocate the second buffer for each state of the loop that needs one."""
     op = node.op
     assert isinstance(op, Loop)
+    carried = context.schedule.loops[node].carried
     for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
-        if not _takes_turns(context, op, state, after):
+        if not isinstance(carried[number], storage.DoubleBuffer):
             continue
         first, second = context.results.values[node, number], context.access.allocate(state)
         now, other = (context.builder.variable(POINTER, each.pointer) for each in (first, second))
@@ -55,58 +53,6 @@ def begin(context: CodegenContext, node: Node) -> None:
         )
         context.carried.swapped_scopes.add(second.scope)
         context.access.aliases.alike(context.builder.builder.block, first.scope, second.scope)
-
-
-def _takes_turns(context: CodegenContext, op: Loop, state: Node, after: Node) -> bool:
-    if not state.is_static or state.size * state.dtype.numpy.itemsize < _FEWEST_BYTES:
-        return False
-    if (
-        context.tile is not None
-        or state in context.carried.delay_lines
-        or state in context.carried.growable
-    ):
-        return False
-    if after.home is not op.body or op.nexts.count(after) > 1:
-        return False
-    if isinstance(after.op, Concat):
-        return context.access.storage_of(after) is Storage.BUFFER
-    if context.access.storage_of(after) is not Storage.NEST:
-        return False
-    nexts = (
-        n
-        for n in op.nexts
-        if n.shape == after.shape and context.access.storage_of(n) is Storage.NEST
-    )
-    return any(_is_read_elsewhere(context, each, state) for each in nexts)
-
-
-def _is_read_elsewhere(context: CodegenContext, after: Node, state: Node) -> bool:
-    """Whether the nest of a next value reads elements of the state at other indices."""
-    waiting, seen = [(after, True)], set[tuple[Node, bool]]()
-    while waiting:
-        node, is_own = waiting.pop()
-        for operand in node.operands:
-            is_same = is_own and isinstance(node.op, Elementwise) and operand.shape == node.shape
-            if operand is state and not is_same:
-                return True
-            if (operand, is_same) not in seen and _is_in_nest(context, operand, state, is_same):
-                seen.add((operand, is_same))
-                waiting.append((operand, is_same))
-    return False
-
-
-def _is_in_nest(context: CodegenContext, node: Node, state: Node, is_same: bool) -> bool:
-    """Whether the value is computed in the nest that reads it, with no earlier use."""
-    if node.home is not state.home:
-        return False
-    place = context.access.storage_of(node)
-    if place is not Storage.NEST or not is_same:
-        return place is Storage.INLINE
-    readers = context.access.places.readers.get(node, ())
-    return all(
-        r.home is not node.home or (isinstance(r.op, Elementwise) and r.shape == node.shape)
-        for r in readers
-    )
 
 
 def load(context: CodegenContext, op: Loop) -> None:

@@ -21,7 +21,8 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_operands
-from treadle.jit.kernel.ir import Concat, DimOf, Loop, Node, SymbolicDim
+from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.schedule.carried_storage import Resizable
 
 _FIRST_ROWS = 16
 
@@ -77,30 +78,22 @@ class ResizableState:
         )
 
 
-def resizable_states(state: Node, number: int) -> list[int]:
-    """The axes of a carried value along which its extent changes."""
-    sources = [each.source if isinstance(each, SymbolicDim) else None for each in state.shape]
-    return [
-        axis
-        for axis, source in enumerate(sources)
-        if source is not None and source.home is state.home and source.op == DimOf(number, axis)
-    ]
-
-
 def begin(
-    context: CodegenContext, op: Loop, number: int, initial: Node, part: Node | None
+    context: CodegenContext,
+    op: Loop,
+    number: int,
+    initial: Node,
+    part: Node | None,
+    storage: Resizable,
 ) -> ResizableState:
     """The value at the start of the loop."""
     state, after = op.states[number], op.nexts[number]
     shape = context.access.shape(initial)
-    dims = {
-        k: context.builder.variable(I64, context.builder.index(shape[k]))
-        for k in resizable_states(state, number)
-    }
+    dims = {k: context.builder.variable(I64, context.builder.index(shape[k])) for k in storage.axes}
     scope = context.carried.scopes.get(part) if part is not None else None
     made = ResizableState(number, state, after, new_heap_buffer(context), new_heap_buffer(context),
                   scope or context.access.aliases.fresh(), dims)  # fmt: skip
-    axis = _appends(op, state, after, dims)
+    axis = storage.appended
     if axis is not None:
         made.axis = axis
         made.rows = context.builder.variable(I64, context.builder.index(shape[axis]))
@@ -111,15 +104,6 @@ def begin(
     copy_node(context, initial, buffer)
     context.carried.growable[state] = made
     return made
-
-
-def _appends(op: Loop, state: Node, after: Node, dims: Mapping[int, Any]) -> int | None:
-    """The axis along which the next value is the old one plus appended rows."""
-    if not isinstance(after.op, Concat) or after.home is not op.body:
-        return None
-    is_apart = op.nexts.count(after) == 1 and after.operands.count(state) == 1
-    is_append = after.operands[0] is state and set(dims) == {after.op.axis}
-    return after.op.axis if is_apart and is_append else None
 
 
 def load(context: CodegenContext, op: Loop, made: ResizableState) -> None:

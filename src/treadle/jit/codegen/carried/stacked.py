@@ -30,8 +30,9 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.transpose import tile_width
-from treadle.jit.kernel.ir import DimOf, Loop, Node, Result, Stack, SymbolicDim
+from treadle.jit.kernel.ir import Loop, Node, Result, Stack
 from treadle.jit.kernel.traversal import is_inside
+from treadle.jit.schedule.loops.facts import is_extent_of
 
 _FIRST_CAPACITY = 64
 """The initial capacity, in iterations, of a stacked output of unknown length."""
@@ -197,7 +198,7 @@ def _measured(
 def _stacking(
     context: CodegenContext, part: Node, number: int, op: Loop, stack: Stack, limit: Any
 ) -> StackedOutput:
-    if not any(_is_of(extent, part) for extent in part.shape):
+    if not any(is_extent_of(extent, part) for extent in part.shape):
         memory = allocate(context, part)
         own = (
             column_tiles.rows(context, stack.element) if _is_column(context, part, stack) else None
@@ -228,9 +229,3 @@ def _is_column(context: CodegenContext, part: Node, stack: Stack) -> bool:
     count = part.shape[stack.axis]
     is_plain = context.tile is None and not stack.reverse and stack.axis > 0
     return is_plain and column_tiles.are_columns(stack.element.shape, count, stack.axis)
-
-
-def _is_of(extent: int | SymbolicDim, part: Node) -> bool:
-    """Whether an extent is known after the loop, but not before."""
-    source = extent.source if isinstance(extent, SymbolicDim) else None
-    return source is not None and isinstance(source.op, DimOf) and source.operands == part.operands

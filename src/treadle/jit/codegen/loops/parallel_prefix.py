@@ -29,11 +29,11 @@ from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import i64
 from treadle.jit.codegen.llvm_types import F32, F64, I1, I8, I32, I64, memory_type, register_type
-from treadle.jit.codegen.loops.linear_recurrence import NONE, LinearRecurrence, is_one
 from treadle.jit.codegen.safepoint import cost, safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View
+from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.storage import Storage
 
 _FUSED = ("contract",)
@@ -51,7 +51,7 @@ class _PrefixScan:
     """
 
     context: CodegenContext
-    linear: LinearRecurrence
+    linear: ParallelPrefix
     first: Any
     before: dict[Node, Any]
     values: dict[Node, Any] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class _PrefixScan:
 
 def emit_prefix_scan(
     context: CodegenContext,
-    linear: LinearRecurrence,
+    linear: ParallelPrefix,
     counter: Any,
     limit: Any,
     stop: Any,
@@ -221,7 +221,7 @@ def _parts(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
 def _parted(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
     if node is state:
         return llvm.Constant(sweep.vector(_wide(state.dtype)), [1] * sweep.linear.lanes), None
-    if state not in sweep.linear.made.get(node, NONE):
+    if state not in sweep.linear.dependence.states_of(node):
         return None, _widened(sweep.context, _value(sweep, node), node.dtype)
     parts = [_parts(sweep, operand, state) for operand in node.operands]
     match node.op:
@@ -342,7 +342,7 @@ def _item(sweep: _PrefixScan, node: Node) -> Any:
 
     is_there = e.access.storage_of(source) is not Storage.INLINE and e.access.is_in_memory(source)
     buffer = e.access.buffer(source) if is_there else None
-    if buffer is not None and is_one(buffer.strides[op.axis]):
+    if buffer is not None and _is_one(buffer.strides[op.axis]):
         found = _loaded(sweep, buffer, index(0))
     else:
         found = llvm.Constant(sweep.vector(register_type(node.dtype)), llvm.Undefined)
@@ -381,3 +381,8 @@ def _put(sweep: _PrefixScan, stack: StackedOutput, element: Any) -> None:
 
 def _reversed(sweep: _PrefixScan, vector: Any) -> Any:
     return _shuffled(sweep, vector, [*range(sweep.linear.lanes)][::-1])
+
+
+def _is_one(stride: Any) -> bool:
+    """Whether a stride is known to be one element."""
+    return isinstance(stride, int) and stride == 1

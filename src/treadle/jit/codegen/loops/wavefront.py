@@ -1,4 +1,4 @@
-"""Wavefronts: runs recurrences over a grid, a loop over rows around a Scan, by antidiagonals.
+"""Emits a recurrence over a grid, a loop over rows around a Scan, by antidiagonals.
 
     lane r of a vector computes row i + r, r columns behind lane 0:
 
@@ -8,14 +8,12 @@
 The cell above a lane was computed by the previous lane one step earlier. Rows are processed in
 groups of as many as there are lanes; the plain loop runs the remaining ones.
 
-Requirements: the row is a state of the outer loop and the stack of the inner one; everything else
-an inner iteration reads is a scalar of its row, an item of an invariant of both loops, or carried
-along the row; its functions have vector forms. Declines otherwise.
+`schedule/loops/wavefront.py` says which loops are such recurrences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -30,150 +28,18 @@ from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.safepoint import cost, safepoint
 from treadle.jit.codegen.scalar import vector_forms
-from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Block,
-    Branch,
-    CarriedArg,
-    Elementwise,
     InductionVar,
-    Loop,
     Node,
     Reshape,
-    Result,
     ScanSlice,
     View,
     static_shape,
 )
-from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.loops.wavefront import Wavefront
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
-_VECTORS, _MOST = 2, 16
-_OWN = (InductionVar, ScanSlice, Elementwise, Reshape, CarriedArg, View)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class WavefrontGrid:
-    """A loop over rows and the loop along them; `row` is the state of the outer loop."""
-
-    rows: Node
-    along: Node
-    row: Node
-    width: int
-    lanes: int
-    numbers: tuple[Node, ...]
-
-    @property
-    def outer(self) -> Loop:
-        """The loop over rows."""
-        assert isinstance(self.rows.op, Loop)
-        return self.rows.op
-
-    @property
-    def inner(self) -> Loop:
-        """The loop along a row."""
-        assert isinstance(self.along.op, Loop)
-        return self.along.op
-
-    @property
-    def own(self) -> list[Node]:
-        """The nodes of the outer body that do not depend on the loop along the row."""
-        return [n for n in self.outer.body.nodes if n is not self.along and n.operands[:1] !=
-                (self.along,)]  # fmt: skip
-
-
-def find_wavefront(context: CodegenContext, rows: Node) -> WavefrontGrid | None:
-    """The grid of a loop over rows; None if it is not one."""
-    outer = rows.op
-    assert isinstance(outer, Loop)
-    around = [n for n in outer.body.nodes if isinstance(n.op, Loop | Branch)]
-    if outer.stacks or outer.next_condition is not None or len(around) != 1:
-        return None
-    along = around[0]
-    inner = along.op
-    if not isinstance(inner, Loop) or not _is_plain(inner) or not isinstance(inner.length, int):
-        return None
-    pairs = [pair for pair in zip(outer.states, outer.nexts, strict=True) if _is_row(pair, along)]
-    if len(pairs) != 1:
-        return None
-    row, count = pairs[0][0], _lanes(inner, context.builder.target)
-    numbers = tuple({n: None for n in _numbers(context, inner, along, outer.body)})
-    grid = WavefrontGrid(rows, along, row, inner.length, count, numbers)
-    return grid if inner.length >= 2 * count and _is_ready(context, grid) else None
-
-
-def _is_plain(inner: Loop) -> bool:
-    """A Scan that stacks one scalar and carries scalars."""
-    if inner.has_trip or inner.has_condition or inner.next_condition is not None:
-        return False
-    is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
-    values = (*inner.states, *(stack.element for stack in inner.stacks))
-    return is_one and all(
-        v.is_static and v.size == 1 and v.dtype not in SIXTEEN_BIT_FLOATS for v in values
-    )
-
-
-def _is_row(pair: tuple[Node, Node], along: Node) -> bool:
-    state, after = pair
-    is_part = isinstance(after.op, Result) and after.operands[0] is along
-    return is_part and len(state.shape) == 1 and len(after.shape) == 1
-
-
-def _lanes(inner: Loop, target: Target) -> int:
-    size = inner.stacks[0].element.dtype.numpy.itemsize
-    return min(_VECTORS * target.vector_bytes // size, _MOST)
-
-
-def _numbers(context: CodegenContext, inner: Loop, along: Node, body: Block) -> Iterator[Node]:
-    """The values of the outer body that the loop along the row reads, one per row."""
-    yield from (initial for initial in along.operands if initial.home is body)
-    for node in inner.body.nodes:
-        if not isinstance(node.op, ScanSlice):
-            yield from (o for o in node.operands if o.home is body)
-
-
-def _is_ready(context: CodegenContext, grid: WavefrontGrid) -> bool:
-    outer, inner = grid.outer, grid.inner
-    others = [after for state, after in zip(outer.states, outer.nexts, strict=True)
-              if state is not grid.row]  # fmt: skip
-    if any(context.access.storage_of(n) is not Storage.REGISTERS for n in (*others, *grid.numbers)):
-        return False
-    if any(not n.is_single or n.dtype is DType.BOOL for n in grid.numbers):
-        return False
-    if any(_hangs(n, grid) for n in others):
-        return False
-    own = [node for node in grid.own if node is not grid.row]
-    if any(_hangs(n, grid) or not isinstance(n.op, _OWN) for n in own):
-        return False
-    if any(context.access.storage_of(n) is not Storage.REGISTERS for n in own):
-        return False
-    return all(_has_lanes(node, grid) for node in inner.body.nodes)
-
-
-def _hangs(node: Node, grid: WavefrontGrid) -> bool:
-    """Whether a node of the outer body depends on the row."""
-    return any(
-        each is grid.row or (isinstance(each.op, Result) and each.operands[0] is grid.along)
-        for each in (node, *node.operands)
-    )
-
-
-def _has_lanes(node: Node, grid: WavefrontGrid) -> bool:
-    if not node.is_single:
-        return False
-    match node.op:
-        case CarriedArg() | InductionVar() | View() | Reshape():
-            return all(operand.is_single for operand in node.operands)
-        case ScanSlice(0, False):
-            source = node.operands[0]
-            is_outside = source.home.depth < grid.outer.body.depth
-            return len(source.shape) == 1 and (source is grid.row or is_outside)
-        case Elementwise(function):
-            return vector_forms.has_vector_form(
-                function, [o.dtype for o in node.operands], node.dtype
-            )
-    return False
 
 
 @dataclass(eq=False, slots=True)
@@ -181,7 +47,7 @@ class _LaneEvaluator:
     """Some rows while they are emitted: the lanes' values, by node."""
 
     context: CodegenContext
-    grid: WavefrontGrid
+    grid: Wavefront
     numbers: dict[Node, Any] = field(default_factory=dict)
     carried: dict[Node, Any] = field(default_factory=dict)
     shifted: dict[Node, Any] = field(default_factory=dict)
@@ -193,10 +59,11 @@ class _LaneEvaluator:
 
 
 def emit_wavefront(
-    context: CodegenContext, grid: WavefrontGrid, counter: Any, limit: Any, emit_block: EmitBlock
+    context: CodegenContext, grid: Wavefront, counter: Any, limit: Any, emit_block: EmitBlock
 ) -> None:
     """Process groups of as many rows as there are lanes; `counter` is the next row."""
     b, w, most = context.builder.builder, context.builder, grid.lanes
+    context.counts["antidiagonals"] += 1
     head, body, after = (w.function.append_basic_block(n) for n in ("wave", "rows", "rest"))
     b.branch(head)
     b.position_at_end(head)

@@ -1,4 +1,4 @@
-"""Vector forms of scalar functions."""
+"""Emits the vector forms of scalar functions; schedule/vector_forms.py says which have one."""
 
 from __future__ import annotations
 
@@ -12,30 +12,8 @@ from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I32, I64, register_type
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
+from treadle.jit.kernel.element_types import is_float, is_signed
 from treadle.jit.kernel.ir import Elementwise, Node
-
-_PLAIN = frozenset((
-    "add", "sub", "mul", "min", "max", "neg", "and", "or", "xor", "where", "equal", "not_equal",
-    "less", "less_equal", "greater", "greater_equal", "sqrt",
-))  # fmt: skip
-_OWN = frozenset(("abs", "not", "cast"))
-
-
-def has_vector_form(function: str, dtypes: Sequence[DType], result: DType) -> bool:
-    """Whether the function has a vector form for these dtypes."""
-    if any(dtype in SIXTEEN_BIT_FLOATS for dtype in (*dtypes, result)):
-        return False
-    if function == "cast":
-        return _can_cast(dtypes[0], result)
-    is_divided = function == "div" and is_float(result)
-    return function in _PLAIN or function in _OWN or is_divided
-
-
-def _can_cast(source: DType, target: DType) -> bool:
-    if is_float(source):
-        return is_float(target)
-    return target is not DType.BOOL
 
 
 def apply_lanes(
