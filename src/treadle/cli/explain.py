@@ -25,6 +25,7 @@ $ treadle explain decoder.onnx --input in.npz --kernel
 @model_argument
 @feed_options
 @click.option("--kernel", "code", flag_value="kernel", help="Print the native engine's kernel IR.")
+@click.option("--schedule", "code", flag_value="schedule", help="Print how its loops run, and why.")
 @click.option("--llvm", "code", flag_value="llvm", help="Print the optimised LLVM IR.")
 @engines_option
 @json_option
@@ -43,8 +44,8 @@ def explain(
 
     The last lines tell which parts `treadle build` could compile for programs without Python.
 
-    Without inputs nothing is run: --kernel and --llvm then print the code for the model's declared
-    types, with unknown extents dynamic, or name the missing types.
+    Without inputs nothing is run: --kernel, --schedule and --llvm then print the code for the
+    model's declared types, with unknown extents dynamic, or name the missing types.
     """
     from treadle.build import outlook, show_outlook
     from treadle.cli.feeds import collect

@@ -136,7 +136,7 @@ class CompilationReport:
     """A report for `explain`: the code an engine compiled for one signature of a region's inputs.
 
     `title` names the signature, `facts` are sentences, `data` has the same facts as values by key.
-    `code("kernel")` and `code("llvm")` give the code as text.
+    `code("kernel")`, `code("schedule")` and `code("llvm")` give the code as text.
     """
 
     title: str

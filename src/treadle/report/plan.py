@@ -105,7 +105,7 @@ def _foreseen(region: Region) -> Sequence[CompilationReport]:
 
 
 def show_code(plan: Plan, kind: str, others: Others | None = None) -> str:
-    """The code compiled in the runs so far: "kernel" or "llvm".
+    """The code compiled in the runs so far: "kernel", "schedule" or "llvm".
 
     For a region that has not run, the code is compiled from types alone; for a plan without any run
     only if the other plans have none either. "" if no engine has code.

@@ -61,7 +61,7 @@ from treadle.warming import warm
 __all__ = ["InferenceSession", "ModelMetadata"]
 
 _UNLIMITED = Limits()
-_CODES = ("kernel", "llvm")
+_CODES = ("kernel", "schedule", "llvm")
 
 
 @telling_missing
@@ -367,7 +367,7 @@ class InferenceSession(OrtSession):
         return self._plain.plan
 
     @public
-    def explain(self, code: Literal["", "kernel", "llvm"] = "") -> str:
+    def explain(self, code: Literal["", "kernel", "schedule", "llvm"] = "") -> str:
         """Describe the plan: nested regions, the engine of each and the reason.
 
         After a run the text includes the native engine's reports for the inputs it has seen:
@@ -375,8 +375,8 @@ class InferenceSession(OrtSession):
         that feed inputs with a default, have plans of their own, which are listed once there was
         such a run.
 
-        With `code` it returns the code: the kernel IR ("kernel"), or LLVM's optimised IR ("llvm").
-        Before the first run the code is compiled for the model's declared types with unknown
+        With `code` it returns the kernel IR ("kernel"), how its loops run ("schedule"), or LLVM IR
+        ("llvm"). Before the first run it is that for the model's declared types with unknown
         extents dynamic, or the text names the missing types; later runs are not affected. "" if no
         region is native.
         """

@@ -27,6 +27,8 @@ from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.runtime.dynamic_dims import Axes, opened_signature
 from treadle.jit.runtime.specialize import DynamicDims, Kind, Signature, conditions, signature_key
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.toolchain import llvm
 from treadle.plan import CompilationReport, Region
 
@@ -61,9 +63,14 @@ def _outlook(region: Region, base: DynamicDims, make: Make) -> str:
 
 
 def show(kernel: Kernel, exact: Collection[SymbolicDim], kind: str) -> str:
-    """The code of a kernel as text: the "kernel" itself, or "llvm"; "" for any other kind."""
+    """The code of a kernel as text: the "kernel" itself, its "schedule", or "llvm".
+
+    "" for any other kind.
+    """
     if kind == "kernel":
         return show_kernel(kernel)
+    if kind == "schedule":
+        return show_schedule(schedule_kernel(kernel, llvm.host_target()))
     if kind != "llvm":
         return ""
     code = generate_code(kernel, exact)

@@ -14,22 +14,17 @@ from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
-    Constant,
-    Elementwise,
     Guard,
-    InductionVar,
     Kernel,
     Loop,
     Node,
     Number,
     ScanSlice,
     Take,
-    View,
 )
 from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_loop
 from treadle.jit.kernel.traversal import all_nodes
-
-_WHOLE = (DType.INT64, DType.INT32)
+from treadle.jit.schedule.access import affine_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +74,10 @@ def _is_within(place: _Place, extent: Number, given: int) -> bool:
 
 def _of_iteration(index: Node, body: Block) -> _Place | None:
     """An integer that increases or decreases with the iteration of a loop."""
-    if index.dtype not in _WHOLE:
+    value = affine_value(index)
+    if value is None or value.terms not in (((body, 1),), ((body, -1),)):
         return None
-    match index.op:
-        case InductionVar():
-            return _Place() if index.home is body else None
-        case View() | Elementwise("cast") if index.operands[0].is_single:
-            return _of_iteration(index.operands[0], body)
-        case Elementwise("add" | "sub" as function):
-            left, right = index.operands
-            return _moved(function, left, right, body)
-    return None
-
-
-def _moved(function: str, left: Node, right: Node, body: Block) -> _Place | None:
-    """The sum or difference of such a number and a constant."""
-    if isinstance(left.op, Constant):
-        place, number = _of_iteration(right, body), int(left.op.array.item())
-        if place is None or place.is_reversed:
-            return None
-        is_reversed = function == "sub"
-        offset = number - place.offset if is_reversed else number + place.offset
-        return _Place(offset, is_reversed)
-    if not isinstance(right.op, Constant):
-        return None
-    place, number = _of_iteration(left, body), int(right.op.array.item())
-    if place is None:
-        return None
-    return replace(place, offset=place.offset + (number if function == "add" else -number))
+    return _Place(value.offset, value.terms[0][1] < 0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,0 +1,135 @@
+"""Schedules of kernels in text: the strategy of each loop, and the reasons why others decline."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.schedule import Schedule, schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
+
+TARGET = Target("", "", "", vector_bytes=64, registers=32, has_fma=True)
+
+TILED = """kernel
+  %c: float32[256,256] = input 0
+  %1 = loop length 6 extent 6 carries %z = %c
+    %z: float32[256,256] = carried 0
+    %square: float32[256,256] = mul %z, %z
+    %next: float32[256,256] = add %square, %c
+    yield %next
+  %last: float32[256,256] = result 0 of %1
+  return %last"""
+
+GRID = """kernel
+  %r0: float32[64] = input 0
+  %s: float32[7] = input 1
+  %t: float32[64] = input 2
+  %zero: float32[] = constant 0
+  %1 = loop length 7 extent 7 carries %row = %r0
+    %row: float32[64] = carried 0
+    %a: float32[] = scan slice along 0 of %s
+    %2 = loop length 64 extent 64 carries %left = %zero, %corner = %zero
+      %left: float32[] = carried 0
+      %corner: float32[] = carried 1
+      %above: float32[] = scan slice along 0 of %row
+      %b: float32[] = scan slice along 0 of %t
+      %gap: float32[] = sub %a, %b
+      %near: float32[] = min %left, %above
+      %least: float32[] = min %near, %corner
+      %cell: float32[] = add %least, %gap
+      yield %cell, %above
+      stack %cell along 0
+    %next: float32[64] = result 2 of %2
+    yield %next
+  %last: float32[64] = result 0 of %1
+  return %last"""
+
+AVERAGE = """kernel
+  %m0: float32[] = input 0
+  %x: float32[1000] = input 1
+  %rate: float32[] = input 2
+  %1 = loop length 1000 extent 1000 carries %m = %m0
+    %m: float32[] = carried 0
+    %v: float32[] = scan slice along 0 of %x
+    %gap: float32[] = sub %v, %m
+    %part: float32[] = mul %gap, %rate
+    %next: float32[] = add %m, %part
+    yield %next
+    stack %next along 0
+  %last: float32[] = result 0 of %1
+  %all: float32[1000] = result 1 of %1
+  return %last, %all"""
+
+WINDOW = """kernel
+  %w0: float32[32,2] = input 0
+  %x: float32[90,2] = input 1
+  %1 = loop length 90 extent 90 carries %w = %w0
+    %w: float32[32,2] = carried 0
+    %row: float32[2] = scan slice along 0 of %x
+    %new: float32[1,2] = reshape %row
+    %kept: float32[31,2] = view (i0+1, i1) of %w
+    %next: float32[32,2] = concat along 0 %kept, %new
+    %sum: float32[2] = reduce add over (0) of %next
+    yield %next
+    stack %sum along 0
+  %last: float32[32,2] = result 0 of %1
+  %all: float32[90,2] = result 1 of %1
+  return %last, %all"""
+
+STENCIL = """kernel
+  %x: float32[64,64] = input 0
+  %1 = loop length 9 extent 9 carries %u = %x
+    %u: float32[64,64] = carried 0
+    %turned: float32[64,64] = view (i1, i0) of %u
+    %next: float32[64,64] = add %u, %turned
+    yield %next
+  %last: float32[64,64] = result 0 of %1
+  return %last"""
+
+KERNELS = {
+    "tiled": TILED,
+    "wavefront": GRID,
+    "parallel_prefix": AVERAGE,
+    "window": WINDOW,
+    "double_buffer": STENCIL,
+}
+
+
+def schedule_of(text: str) -> Schedule:
+    """The schedule of the kernel that a text describes."""
+    return schedule_kernel(kernel_of(text), TARGET)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_schedules(name, golden):
+    golden(f"jit/schedule_{name}.txt", show_schedule(schedule_of(KERNELS[name])) + "\n")
+
+
+DECLINED = [
+    ("tiling", TILED, "mul %z, %z", "view (i1, i0) of %z", "view is not elementwise"),
+    ("tiling", TILED, "256", "16", "its data fit into the cache"),
+    ("tiling", TILED, "yield %next", "yield %next\n    stack %next along 0",
+     "it stacks, or has a condition"),
+    ("wavefront", GRID, "along 0 of %row", "along 0 from the last of %row",
+     "scanslice has no vector form"),
+    ("wavefront", GRID, "sub %a, %b", "pow %a, %b", "pow has no vector form"),
+    ("wavefront", GRID, "64", "20", "the rows are short"),
+    ("wavefront", GRID, "stack %cell along 0", "stack %cell along 0 from the last",
+     "the inner loop is no Scan of scalars of known length"),
+    ("parallel prefix", AVERAGE, "mul %gap, %rate", "mul %gap, %m",
+     "carried 0 is not linear in its old value"),
+    ("parallel prefix", AVERAGE, "sub %v, %m", "max %v, %m",
+     "carried 0 is not linear in its old value"),
+    ("parallel prefix", AVERAGE, "mul %gap, %rate", "tanh %gap", "tanh has no vector form"),
+    ("parallel prefix", AVERAGE, "sub %v, %m", "sub %rate, %m",
+     ""),
+    ("parallel prefix", AVERAGE, "1000", "24", "it has few iterations"),
+    ("parallel prefix", AVERAGE, "float32", "float64", "float64 would be rounded otherwise"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("strategy", "text", "old", "new", "reason"), DECLINED)
+def test_a_strategy_says_why_it_declines(strategy, text, old, new, reason):
+    *_, found = schedule_of(text.replace(old, new)).loops.values()
+    assert found.declined.get(strategy, "") == reason
