@@ -84,13 +84,12 @@ def _run(
     stacks = stacked_outputs(context, node, op, limit)
     counter = w.variable(I64, llvm.Constant(I64, 0))
     strategy = context.schedule.loops[node].strategy
-    stop, again = w.variable(I64, limit), None
-    match strategy:
-        case Wavefront():
-            emit_wavefront(context, strategy, counter, limit, emit_block)
-        case ParallelPrefix():
-            again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
+    if isinstance(strategy, Wavefront):
+        emit_wavefront(context, strategy, counter, limit, emit_block)
     double_buffer.begin(context, node)
+    stop, again = w.variable(I64, limit), None
+    if isinstance(strategy, ParallelPrefix):
+        again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
     items = column_tiles.begin(context, op)
     is_plain = not isinstance(strategy, Wavefront | ParallelPrefix)
     iterations = clock.begin_iterations(context, node, limit) if is_plain else None

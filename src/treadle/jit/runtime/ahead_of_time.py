@@ -27,8 +27,6 @@ from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.runtime.dynamic_dims import Axes, opened_signature
 from treadle.jit.runtime.specialize import DynamicDims, Kind, Signature, conditions, signature_key
-from treadle.jit.schedule.schedule import schedule_kernel
-from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.toolchain import llvm
 from treadle.plan import CompilationReport, Region
 
@@ -70,11 +68,18 @@ def show(kernel: Kernel, exact: Collection[SymbolicDim], kind: str) -> str:
     if kind == "kernel":
         return show_kernel(kernel)
     if kind == "schedule":
-        return show_schedule(schedule_kernel(kernel, llvm.host_target()))
+        return _schedule(kernel)
     if kind != "llvm":
         return ""
     code = generate_code(kernel, exact)
     return llvm.optimized_ir(code.text, packs=code.packs)
+
+
+def _schedule(kernel: Kernel) -> str:
+    from treadle.jit.schedule.schedule import schedule_kernel
+    from treadle.jit.schedule.schedule_text import show_schedule
+
+    return show_schedule(schedule_kernel(kernel, llvm.host_target()))
 
 
 def _code(region: Region, base: DynamicDims, make: Make, kind: str) -> str:

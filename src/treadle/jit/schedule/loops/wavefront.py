@@ -161,7 +161,7 @@ def _obstacle(facts: LoopFacts, grid: Wavefront) -> str:
     if not all(isinstance(node.op, _ROW_OPS) for node in own):
         return "the outer loop has other operations than scalar ones"
     if any(not n.is_single or n.dtype is DType.BOOL for n in grid.numbers):
-        return "the inner loop reads truth values or several numbers of the outer one"
+        return "the inner loop reads bools or several numbers of the outer one"
     rigid = next((node for node in grid.inner.body.nodes if not _has_lanes(node, grid)), None)
     if rigid is not None:
         return f"{word_of(rigid)} has no vector form"
