@@ -45,7 +45,7 @@ from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, symbolic_dims
+from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, static_shape
 from treadle.jit.schedule.carried_storage import Registers, Resizable, Window
 from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
@@ -183,7 +183,7 @@ def _begin(
             continue
         if isinstance(storage, Registers):
             values = [
-                context.access.read(initial, context.access.unflat(position, symbolic_dims(state)))
+                context.access.read(initial, context.access.unflat(position, static_shape(state)))
                 for position in range(state.size)
             ]
             context.access.buffers.pop(state, None)
@@ -292,7 +292,7 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
     for number, state, after in pairs:
         if context.access.storage_of(state) is Storage.REGISTERS:
             for position, variable in enumerate(context.results.values[node, number]):
-                index = context.access.unflat(position, symbolic_dims(after))
+                index = context.access.unflat(position, static_shape(after))
                 values.append((context.access.read(after, index), variable))
             continue
         moves.append((after, _safe(context, op, after), context.results.values[node, number]))

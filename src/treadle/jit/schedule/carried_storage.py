@@ -24,7 +24,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     SymbolicDim,
     View,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.schedule.access import composed, counter, identity, own
 from treadle.jit.schedule.op_accesses import accesses_of
@@ -132,7 +132,7 @@ def _window(loop: Loop, number: int) -> Window | None:
 
 def _moves_on(kept: Node, state: Node, offset: int) -> bool:
     """Whether it is the state without its first row (offset 1), or without its last one (0)."""
-    is_row_less = kept.shape == (symbolic_dims(state)[0] - 1, *state.shape[1:])
+    is_row_less = kept.shape == (static_shape(state)[0] - 1, *state.shape[1:])
     if not isinstance(kept.op, View) or kept.operands != (state,) or not is_row_less:
         return False
     (access,) = accesses_of(kept)

@@ -19,7 +19,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
-from treadle.jit.kernel.ir import Loop, Node, symbolic_dims
+from treadle.jit.kernel.ir import Loop, Node, static_shape
 from treadle.jit.schedule.carried_storage import Window
 from treadle.jit.schedule.storage import Storage
 
@@ -52,7 +52,7 @@ class DelayLine:
         """The elements of the window, loaded."""
         first, size = self.first(context, index), self.state.size
         places = (
-            context.access.unflat(position, symbolic_dims(self.state)) for position in range(size)
+            context.access.unflat(position, static_shape(self.state)) for position in range(size)
         )
         return [
             context.access.load(self.line, (context.builder.add(first, row), *rest))
@@ -66,7 +66,7 @@ class DelayLine:
     def rows(self, context: CodegenContext, first: Index) -> Buffer:
         """The line from a row on."""
         offset = context.builder.index(
-            context.builder.multiply(first, prod(symbolic_dims(self.state)[1:]))
+            context.builder.multiply(first, prod(static_shape(self.state)[1:]))
         )
         type_ = memory_type(self.state.dtype)
         pointer = context.builder.builder.gep(
@@ -81,7 +81,7 @@ class DelayLine:
             context.results.values[loop, number] = self.elements(context, count)
         elif part is not None:
             left, buffer = self.window(context, count), allocate(context, part)
-            with context.builder.nest(symbolic_dims(part)) as index, context.access.scope():
+            with context.builder.nest(static_shape(part)) as index, context.access.scope():
                 context.access.store(buffer, index, context.access.load(left, index))
             context.results.values[loop, number] = buffer
 
@@ -89,7 +89,7 @@ class DelayLine:
 def begin(context: CodegenContext, op: Loop, number: int, initial: Node, window: Window) -> None:
     """Write the line of a carried value to memory."""
     state, w, source = op.states[number], context.builder, window.source
-    count, *row = symbolic_dims(state)
+    count, *row = static_shape(state)
     length = w.index(context.access.extent(source.shape[0]))
     scratch, shape = new_heap_buffer(context), (w.add(length, count), *row)
     reserve(context, scratch, shape, state.dtype)

@@ -20,7 +20,7 @@ from treadle.jit.kernel.ir import (
     Node,
     ScanSlice,
     Shape,
-    symbolic_dims,
+    static_shape,
 )
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.loops.facts import LoopFacts
@@ -55,7 +55,7 @@ def tiling_of(facts: LoopFacts) -> Tiling | str:
     if op.has_condition and facts.kernel.limits_iterations:
         return "iterations are limited"
     state = next(state for state in op.states if not facts.is_in_registers(state))
-    return _obstacle(facts, state.shape) or _tiles(facts, symbolic_dims(state))
+    return _obstacle(facts, state.shape) or _tiles(facts, static_shape(state))
 
 
 def _obstacle(facts: LoopFacts, shape: Shape) -> str:
