@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,13 +15,17 @@ import numpy as np
 from treadle import formats, passes
 from treadle.arguments import expect, expect_member, names_of
 from treadle.boundary import public
-from treadle.errors import InputError, RunError, TreadleError
-from treadle.feeds import convert
-from treadle.ir import Model, Tensor, Type
+from treadle.errors import RunError, TreadleError
+from treadle.ir import Model
 from treadle.options import SessionOptions
 from treadle.predict.axes import proven_axes, told_axes
-from treadle.predict.groups import Layout, Row, expect_row, feed_of, groups, layout_of, rows_of
-from treadle.predict.tables import Cells, column, kind_of
+from treadle.predict.columns import Column, Rows, Texts
+from treadle.predict.groups import groups
+from treadle.predict.layout import Layout, layout_of
+from treadle.predict.outcomes import Piece, joined, pieces_of
+from treadle.predict.stacking import feed_of, row_bytes, row_lengths
+from treadle.predict.tables import column, kind_of
+from treadle.predict.typed import Failed, input_kind, living, typed_columns
 from treadle.session import InferenceSession
 from treadle.sources import loaded
 
@@ -82,7 +87,11 @@ class Predictor:
             else told_axes(typed, batch_axis, lengths)
         )
         self._layout = layout_of(typed, axes, lengths)
-        self._types: dict[str, Type | None] = {v.name: v.type for v in typed.main.params}
+        ranks, along = self._layout.ranks, axes.inputs
+        self._kinds = {
+            v.name: input_kind(v.name, v.type, ranks.get(v.name), along.get(v.name))
+            for v in typed.main.params
+        }
         self._session: InferenceSession | None = None
         self._lock = threading.Lock()
 
@@ -119,67 +128,44 @@ class Predictor:
         """
         kind = kind_of(batch)
         count = kind.rows(batch)
-        cells = {n: column(kind, batch, c, n) for n, c in self._columns.items()}
-        results: list[dict[str, Any] | str] = ["not run"] * count
-        rows: dict[int, Row] = {}
-        for number in range(count):
-            row = self._row(cells, number)
-            if isinstance(row, str):
-                results[number] = row
-            else:
-                rows[number] = row
-        for group in groups(rows, self._layout):
-            for part in self._parts(group, rows):
-                self._run(part, rows, results)
-        return kind.with_columns(batch, self._made(results))
+        given = {n: column(kind, batch, c, n) for n, c in self._columns.items()}
+        columns, failed = typed_columns(given, self._kinds)
+        alive = living(count, failed, columns)
+        lengths = row_lengths(columns, self._layout, alive, failed)
+        work = _Work(columns, lengths, failed, {output: [] for output in self._outputs})
+        alive[list(failed)] = False
+        for rows in groups(columns, self._layout, alive):
+            for part in self._parts(rows, work):
+                self._run(part, work)
+        return kind.with_columns(batch, self._made(work, count))
 
-    def _row(self, cells: Mapping[str, Cells], number: int) -> Row | str:
-        """The cells of a row as arrays of the model's types, or the reason why they are invalid."""
-        try:
-            row = {name: self._cell(name, found[number]) for name, found in cells.items()}
-            expect_row(row, self._layout)
-        except TreadleError as error:
-            return str(error)
-        return row
-
-    def _cell(self, name: str, cell: Any) -> np.ndarray:
-        if cell is None:
-            raise InputError(f'the cell for the input "{name}" is null')
-        try:
-            return _array(cell, self._types[name])
-        except InputError as error:
-            raise InputError(f'the cell for the input "{name}": {error}') from None
-
-    def _parts(self, group: list[int], rows: Mapping[int, Row]) -> Iterator[list[int]]:
+    def _parts(self, rows: Rows, work: _Work) -> Iterator[Rows]:
         """Split the rows of a group into calls of a limited size in memory."""
-        bytes_of_row = sum(array.nbytes for array in rows[group[0]].values())
-        most = self._layout.axes.most or max(
-            1, min(_MOST_ROWS, _MOST_BYTES // max(bytes_of_row, 1))
-        )
-        for start in range(0, len(group), most):
-            yield group[start : start + most]
+        bytes_of_row = max(row_bytes(work.columns, int(rows[0])), 1)
+        most = self._layout.axes.most or max(1, min(_MOST_ROWS, _MOST_BYTES // bytes_of_row))
+        for start in range(0, len(rows), most):
+            yield rows[start : start + most]
 
-    def _run(
-        self, part: list[int], rows: Mapping[int, Row], results: list[dict[str, Any] | str]
-    ) -> None:
+    def _run(self, rows: Rows, work: _Work) -> None:
         """Run rows together.
 
-        If that fails, one by one, so that a bad row does not fail the others.
+        If that fails, half of them at a time, so that a bad row does not fail the others.
         """
-        chosen = [rows[number] for number in part]
         try:
-            feed = feed_of(chosen, self._layout)
+            feed = feed_of(work.columns, rows, self._layout, work.lengths)
             outputs = self._opened().run([*self._outputs], feed)
+            named = dict(zip(self._outputs, outputs, strict=True))
+            pieces = pieces_of(named, rows, self._layout, work.lengths)
         except TreadleError as error:
-            if len(part) == 1:
-                results[part[0]] = str(error)
+            if len(rows) == 1:
+                work.failed[int(rows[0])] = str(error)
                 return
-            for number in part:
-                self._run([number], rows, results)
+            middle = len(rows) // 2
+            self._run(rows[:middle], work)
+            self._run(rows[middle:], work)
             return
-        named = dict(zip(self._outputs, outputs, strict=True))
-        for number, made in zip(part, rows_of(named, chosen, self._layout), strict=True):
-            results[number] = made
+        for name, piece in pieces.items():
+            work.pieces[name].append(piece)
 
     def _opened(self) -> InferenceSession:
         if self._session is None:
@@ -188,34 +174,31 @@ class Predictor:
                     self._session = InferenceSession(self._source, self._options)
         return self._session
 
-    def _made(self, results: Sequence[dict[str, Any] | str]) -> dict[str, Cells]:
+    def _made(self, work: _Work, count: int) -> dict[str, Column | Texts]:
         """A column for each output, and one for errors.
 
         Raises RunError if errors are to be raised.
         """
-        failed = [number for number, found in enumerate(results) if isinstance(found, str)]
-        if failed and self._errors == "raise":
-            raise RunError(f"row {failed[0]} failed: {results[failed[0]]}")
-        made: dict[str, Cells] = {
-            name: [None if isinstance(found, str) else found[output] for found in results]
+        failed = np.array(sorted(work.failed), np.int64)
+        if len(failed) and self._errors == "raise":
+            raise RunError(f"row {failed[0]} failed: {work.failed[int(failed[0])]}")
+        made: dict[str, Column | Texts] = {
+            name: joined(work.pieces[output], count, failed)
             for output, name in self._outputs.items()
         }
         if self._errors == "column":
-            made[_ERROR] = [found if isinstance(found, str) else None for found in results]
+            made[_ERROR] = Texts(count, work.failed)
         return made
 
 
-def _array(cell: Any, type_: Type | None) -> np.ndarray:
-    """A cell as an array of the type's dtype: floats are rounded to it, other numbers must fit."""
-    dtype = type_.dtype if isinstance(type_, Tensor) else None
-    array = np.asarray(cell)
-    if dtype is None or array.dtype == dtype.numpy != np.dtype(object):
-        return array
-    if array.dtype.kind == dtype.numpy.kind == "f":
-        return array.astype(dtype.numpy)
-    made = convert(array.tolist(), Tensor(dtype, None))
-    assert isinstance(made, np.ndarray), "a tensor is an array"
-    return made
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One batch: its columns and the lengths of rows; the outputs so far, and why rows failed."""
+
+    columns: Mapping[str, Column]
+    lengths: np.ndarray
+    failed: Failed
+    pieces: Mapping[str, list[Piece]]
 
 
 def _source(model: object) -> Any:

@@ -1,6 +1,6 @@
 """Batches of rows: a dict of arrays, a pandas.DataFrame or a pyarrow.Table, read and written back.
 
-    columns in    a list of cells, one for each row: numpy arrays or scalars, None for a null
+    columns in    arrays of whole columns if the cells are numbers, else lists of cells
     columns out   an array if all rows have one shape and none is null, else lists; None: a null
 
 pandas and pyarrow are imported only where such a batch comes.
@@ -16,22 +16,23 @@ import numpy as np
 
 from treadle.errors import InputError, InputTypeError, did_you_mean
 from treadle.messages import a_or_an
+from treadle.predict.arrow import read_arrow, write_arrow
+from treadle.predict.columns import Column, Stacked, Texts, cells_of, column_of
 
-Cells = list[Any]
-Columns = Mapping[str, Cells]
+Columns = Mapping[str, Column | Texts]
 
 
 @dataclass(frozen=True, slots=True)
 class TableKind:
     """The functions for one kind of batch.
 
-    `is_one` recognises a batch of this kind; `names` and `rows` describe a batch, `cells` reads a
+    `is_one` recognises a batch of this kind; `names` and `rows` describe a batch, `read` reads a
     column, and `with_columns` adds columns of results to a batch.
     """
 
     is_one: Callable[[object], bool]
     names: Callable[[Any], Sequence[str]]
-    cells: Callable[[Any, str], Cells]
+    read: Callable[[Any, str], Column]
     with_columns: Callable[[Any, Columns], Any]
     rows: Callable[[Any], int]
 
@@ -47,8 +48,8 @@ def kind_of(batch: object) -> TableKind:
     )
 
 
-def column(kind: TableKind, batch: object, name: str, input_name: str) -> Cells:
-    """The cells of a column; raises InputError, listing the columns, if it is missing."""
+def column(kind: TableKind, batch: object, name: str, input_name: str) -> Column:
+    """The column of an input; raises InputError, listing the columns, if it is missing."""
     names = kind.names(batch)
     if name not in names:
         hint = did_you_mean(name, names)
@@ -56,7 +57,7 @@ def column(kind: TableKind, batch: object, name: str, input_name: str) -> Cells:
             f'the batch has no column "{name}" for the input "{input_name}"; it has'
             f" {', '.join(map(str, names)) or 'none'}{hint}"
         )
-    return kind.cells(batch, name)
+    return kind.read(batch, name)
 
 
 def _is_of(module: str, name: str) -> Callable[[object], bool]:
@@ -67,8 +68,14 @@ def _is_of(module: str, name: str) -> Callable[[object], bool]:
     return is_one
 
 
-def _dict_cells(batch: Mapping[str, Any], name: str) -> Cells:
-    return list(batch[name])
+def _of_array(values: np.ndarray) -> Column:
+    """The column of an array with the rows first."""
+    return Stacked(values) if values.dtype.kind in "biuf" else column_of(list(values))
+
+
+def _dict_column(batch: Mapping[str, Any], name: str) -> Column:
+    cells = batch[name]
+    return _of_array(cells) if isinstance(cells, np.ndarray) else column_of(list(cells))
 
 
 def _dict_rows(batch: Mapping[str, Any]) -> int:
@@ -80,68 +87,58 @@ def _dict_rows(batch: Mapping[str, Any]) -> int:
 
 
 def _dict_with(batch: Mapping[str, Any], made: Columns) -> dict[str, Any]:
-    return {**batch, **{name: stacked(cells) for name, cells in made.items()}}
+    return {**batch, **{name: _stacked(column) for name, column in made.items()}}
 
 
-def stacked(cells: Cells) -> np.ndarray:
+def _stacked(column: Column | Texts) -> np.ndarray:
     """An array with the rows first; of objects if rows are null or have different shapes."""
-    arrays = [np.asarray(cell) for cell in cells if cell is not None]
-    kinds = {(array.shape, array.dtype) for array in arrays}
-    if len(arrays) == len(cells) and len(kinds) == 1 and arrays:
-        return np.stack(arrays)
+    if isinstance(column, Texts):
+        return column.array()
+    if isinstance(column, Stacked) and not len(column.nulls):
+        return column.values
+    cells = cells_of(column)
+    kinds = {_kind(cell) for cell in cells}
+    return np.stack(cells) if len(kinds) == 1 and None not in kinds else _objects(cells)
+
+
+def _kind(cell: Any) -> tuple[object, ...] | None:
+    """What cells of one array have in common; None for a cell that is no array."""
+    return (cell.shape, cell.dtype) if isinstance(cell, np.ndarray) else None
+
+
+def _objects(cells: Sequence[Any]) -> np.ndarray:
+    """An array of the cells, scalars as Python objects."""
     found = np.empty(len(cells), object)
-    found[:] = [None if cell is None else _plain(cell) for cell in cells]
+    for row, cell in enumerate(cells):
+        found[row] = (
+            cell.item() if isinstance(cell, np.ndarray | np.generic) and not cell.ndim else cell
+        )
     return found
 
 
-def _plain(cell: Any) -> Any:
-    """A scalar as a Python object; arrays unchanged."""
-    array = np.asarray(cell)
-    return array.item() if not array.ndim else array
-
-
-def _frame_cells(batch: Any, name: str) -> Cells:
-    return [None if cell is None else cell for cell in batch[name].tolist()]
+def _frame_column(batch: Any, name: str) -> Column:
+    found = batch[name]
+    if isinstance(found.dtype, np.dtype) and found.dtype.kind in "biuf":
+        return Stacked(found.to_numpy())
+    return column_of(found.tolist())
 
 
 def _frame_with(batch: Any, made: Columns) -> Any:
     import pandas
 
-    new = {name: pandas.Series(_series(cells), index=batch.index) for name, cells in made.items()}
+    new = {name: pandas.Series(_series(column), index=batch.index) for name, column in made.items()}
     return batch.assign(**new)
 
 
-def _series(cells: Cells) -> Any:
-    if all(cell is not None and not np.ndim(cell) for cell in cells) and cells:
-        return stacked(cells)
-    found = np.empty(len(cells), object)
-    found[:] = [None if cell is None else _plain(cell) for cell in cells]
-    return found
-
-
-def _arrow_cells(batch: Any, name: str) -> Cells:
-    import pyarrow
-
-    found = batch.column(name).combine_chunks()
-    if pyarrow.types.is_list(found.type) and not pyarrow.types.is_nested(found.type.value_type):
-        return _list_cells(found)
-    return list(found.to_pylist())
-
-
-def _list_cells(found: Any) -> Cells:
-    """The cells of a column of numeric lists, without a Python object for each number."""
-    values = found.values.to_numpy(zero_copy_only=False)
-    offsets = found.offsets.to_numpy()
-    valid = found.is_valid().to_numpy(zero_copy_only=False)
-    bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), valid.tolist(), strict=True)
-    return [values[start:end] if is_there else None for start, end, is_there in bounds]
+def _series(column: Column | Texts) -> np.ndarray:
+    """An array of numbers if there is one for each row, else of objects."""
+    found = _stacked(column)
+    return found if found.ndim == 1 else _objects(list(found))
 
 
 def _arrow_with(batch: Any, made: Columns) -> Any:
-    import pyarrow
-
-    for name, cells in made.items():
-        array = _arrow_array(pyarrow, cells)
+    for name, column in made.items():
+        array = write_arrow(column)
         number = batch.schema.get_field_index(name)
         batch = (
             batch.append_column(name, array)
@@ -151,30 +148,18 @@ def _arrow_with(batch: Any, made: Columns) -> Any:
     return batch
 
 
-def _arrow_array(pyarrow: Any, cells: Cells) -> Any:
-    first = next((np.asarray(cell) for cell in cells if cell is not None), None)
-    if first is None:
-        return pyarrow.nulls(len(cells))
-    if first.dtype.kind in "OU" or first.ndim > 1:
-        return pyarrow.array([None if c is None else np.asarray(c).tolist() for c in cells])
-    element = pyarrow.from_numpy_dtype(first.dtype)
-    if not first.ndim:
-        values = [None if cell is None else np.asarray(cell).item() for cell in cells]
-        return pyarrow.array(values, element)
-    return pyarrow.array(cells, pyarrow.list_(element))
-
-
 _KINDS = (
     TableKind(
-        _is_of("pandas", "DataFrame"), lambda batch: list(batch.columns), _frame_cells,
+        _is_of("pandas", "DataFrame"), lambda batch: list(batch.columns), _frame_column,
         _frame_with, len,
     ),
     TableKind(
-        _is_of("pyarrow", "Table"), lambda batch: list(batch.column_names), _arrow_cells,
-        _arrow_with, lambda batch: int(batch.num_rows),
+        _is_of("pyarrow", "Table"), lambda batch: list(batch.column_names),
+        lambda batch, name: read_arrow(batch.column(name)), _arrow_with,
+        lambda batch: int(batch.num_rows),
     ),
     TableKind(
-        lambda batch: isinstance(batch, Mapping), lambda batch: list(batch), _dict_cells,
+        lambda batch: isinstance(batch, Mapping), lambda batch: list(batch), _dict_column,
         _dict_with, _dict_rows,
     ),
 )  # fmt: skip
