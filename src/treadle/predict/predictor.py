@@ -33,6 +33,8 @@ __all__ = ["Predictor"]
 
 _MOST_ROWS = 4096
 _MOST_BYTES = 2**26
+_FEW_BYTES = 2**20
+"""More than `_MOST_ROWS` rows run together if their cells take no more bytes than this."""
 _ERROR = "error"
 
 
@@ -142,7 +144,8 @@ class Predictor:
     def _parts(self, rows: Rows, work: _Work) -> Iterator[Rows]:
         """Split the rows of a group into calls of a limited size in memory."""
         bytes_of_row = max(row_bytes(work.columns, int(rows[0])), 1)
-        most = self._layout.axes.most or max(1, min(_MOST_ROWS, _MOST_BYTES // bytes_of_row))
+        usual = max(1, min(_MOST_ROWS, _MOST_BYTES // bytes_of_row))
+        most = self._layout.axes.most or max(usual, _FEW_BYTES // bytes_of_row)
         for start in range(0, len(rows), most):
             yield rows[start : start + most]
 

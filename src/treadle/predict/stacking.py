@@ -72,7 +72,8 @@ def _stacked(column: Column, rows: Rows) -> np.ndarray:
     if isinstance(column, Loose):
         return np.stack([column.cells[row] for row in rows.tolist()])
     if isinstance(column, Stacked):
-        return column.values[_chosen(rows)]
+        chosen: np.ndarray = column.values[_chosen(rows)]
+        return chosen
     return _behind_each_other(column, rows)
 
 
