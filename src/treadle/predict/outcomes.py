@@ -52,7 +52,7 @@ def _piece(name: str, value: Any, rows: Rows, layout: Layout, lengths: np.ndarra
     return Piece(rows, moved, lengths=lengths[rows], time=layout.cut[name])
 
 
-def joined(pieces: Sequence[Piece], count: int, failed: Rows) -> Column:
+def column_of_pieces(pieces: Sequence[Piece], count: int, failed: Rows) -> Column:
     """The column of an output for all rows; the failed ones are null."""
     arrays = [p for p in pieces if not p.shared]
     if len(arrays) != len(pieces) or not pieces:

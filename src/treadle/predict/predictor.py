@@ -22,7 +22,7 @@ from treadle.predict.axes import proven_axes, told_axes
 from treadle.predict.columns import Column, Rows, Texts
 from treadle.predict.groups import groups
 from treadle.predict.layout import Layout, layout_of
-from treadle.predict.outcomes import Piece, joined, pieces_of
+from treadle.predict.outcomes import Piece, column_of_pieces, pieces_of
 from treadle.predict.stacking import feed_of, row_bytes, row_lengths
 from treadle.predict.tables import column, kind_of
 from treadle.predict.typed import Failed, input_kind, living, typed_columns
@@ -186,7 +186,7 @@ class Predictor:
         if len(failed) and self._errors == "raise":
             raise RunError(f"row {failed[0]} failed: {work.failed[int(failed[0])]}")
         made: dict[str, Column | Texts] = {
-            name: joined(work.pieces[output], count, failed)
+            name: column_of_pieces(work.pieces[output], count, failed)
             for output, name in self._outputs.items()
         }
         if self._errors == "column":

@@ -84,7 +84,8 @@ def _behind_each_other(column: Ragged, rows: Rows) -> np.ndarray:
     starts = column.starts[rows]
     if (starts == first + length * np.arange(count)).all():
         return column.values[first : first + count * length].reshape(count, length, *inner)
-    return column.values[starts[:, None] + np.arange(length)]
+    gathered: np.ndarray = column.values[starts[:, None] + np.arange(length)]
+    return gathered
 
 
 def _chosen(rows: Rows) -> Rows | slice:
