@@ -87,12 +87,39 @@ STENCIL = """kernel
   %last: float32[64,64] = result 0 of %1
   return %last"""
 
+IN_PLACE = """kernel
+  %x: float32[64] = input 0
+  %k: int64[1] = input 1
+  %v: float32[1] = input 2
+  %1 = loop length 9 extent 9 carries %u = %x, %w = %x, %old = %x
+    %u: float32[64] = carried 0
+    %w: float32[64] = carried 1
+    %old: float32[64] = carried 2
+    %twice: float32[64] = add %u, %u
+    %put: float32[64] = scatter (at 0) into %w, %v, %k
+    %sum: float32[64] = add %twice, %put
+    %gap: float32[64] = sub %sum, %old
+    yield %gap, %put, %u
+  %last: float32[64] = result 0 of %1
+  return %last"""
+
+PIECES = """kernel
+  %x: float32[64,70] = input 0
+  %top: float32[32,70] = view (i0, i1) of %x
+  %end: float32[32,70] = view (i0+32, i1) of %x
+  %both: float32[64,70] = concat along 0 %end, %top
+  %change: float32[64,70] = sub %x, %both
+  %part: float32[64] = reduce add over (1) of %change
+  return %change, %part"""
+
 KERNELS = {
     "tiled": TILED,
     "wavefront": GRID,
     "parallel_prefix": AVERAGE,
     "window": WINDOW,
     "double_buffer": STENCIL,
+    "in_place": IN_PLACE,
+    "pieces": PIECES,
 }
 
 

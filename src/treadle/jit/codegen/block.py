@@ -58,25 +58,21 @@ from treadle.jit.kernel.ir import (
     static_shape,
 )
 from treadle.jit.schedule.cost_model import per_element
+from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.storage import Storage
 
 
 def emit_block(context: CodegenContext, block: Block, ending: IterationEnd) -> None:
     """Emit every node of the block."""
-    nests = FusedNests(context, block, ending)
-    for node in block.nodes:
-        place = context.access.storage_of(node)
-        if place is Storage.NEST:
-            nests.join(node)
+    nests = FusedNests.of(context, block, ending)
+    for step in context.schedule.steps_of(block):
+        if isinstance(step, Nest):
+            nests.emit(step)
             continue
-        if place is Storage.INLINE:
-            continue
-        nests.need(node)
-        with timed_node(context, node):
-            _emit_node(context, node, nests)
-        nests.done.add(node)
-        mark_updated(context, node, nests)
-    nests.flush_all()
+        with timed_node(context, step):
+            _emit_node(context, step, nests)
+        nests.order.done.add(step)
+        mark_updated(context, step, nests)
 
 
 def _emit_node(context: CodegenContext, node: Node, nests: FusedNests) -> None:

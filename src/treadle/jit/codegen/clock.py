@@ -8,7 +8,7 @@ nanoseconds or more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
@@ -86,7 +86,7 @@ def _why_called(op: HostCall) -> str:
 
 
 @contextmanager
-def timed_nest(context: CodegenContext, nest: list[Node]) -> Iterator[None]:
+def timed_nest(context: CodegenContext, nest: Sequence[Node]) -> Iterator[None]:
     """Time a nest that computes several nodes."""
     access = context.access
     extents = [e if isinstance(e, int) else ASSUMED_EXTENT for e in nest[0].shape]

@@ -30,7 +30,6 @@ from treadle.jit.codegen.allocation import (
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried import delay_line, double_buffer, growable
 from treadle.jit.codegen.carried.growable import ResizableState
-from treadle.jit.codegen.carried.in_place import update_chains
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
 from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
@@ -51,6 +50,7 @@ from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.wavefront import Wavefront
 from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.update_chains import update_chains
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
 _NO_LIMIT = 2**63 - 1

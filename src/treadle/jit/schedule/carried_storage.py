@@ -11,7 +11,7 @@ buffer           any other array: updated in place if its old value is not read 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import (
@@ -74,6 +74,20 @@ CarriedStorage = Registers | Window | Resizable | DoubleBuffer | SingleBuffer
 def carried_storage(loop: Loop, storage: StorageMap) -> tuple[CarriedStorage, ...]:
     """The storage of each carried value, if the loop runs as a whole."""
     return tuple(_storage(loop, number, storage) for number in range(len(loop.states)))
+
+
+def replaced_arrays(
+    loop: Loop, storage: StorageMap, carried: Sequence[CarriedStorage]
+) -> dict[Node, Node]:
+    """The carried array in one buffer that each next value replaces, if a nest computes it."""
+    return {
+        after: state
+        for state, after, kept in zip(loop.states, loop.nexts, carried, strict=True)
+        if storage.storage_of[after] is Storage.NEST
+        and isinstance(kept, SingleBuffer)
+        and after.home is loop.body
+        and loop.nexts.count(after) == 1
+    }
 
 
 def without_double_buffers(found: tuple[CarriedStorage, ...]) -> tuple[CarriedStorage, ...]:

@@ -2,6 +2,7 @@
 
     storage   where each value lives
     loops     for each loop its strategy, why others declined, and the storage of carried values
+    blocks    for each block its fused nests and other nodes, in order
     chains    the order of operands of associative chains
 
 Code generation is a function of the kernel and this value.
@@ -9,22 +10,25 @@ Code generation is a function of the kernel and this value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Kernel, Loop, Node
+from treadle.jit.kernel.ir import Block, Kernel, Loop, Node
 from treadle.jit.kernel.target import Target
-from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     CarriedStorage,
     carried_storage,
+    replaced_arrays,
     without_double_buffers,
 )
+from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import StorageMap, assign_storage
+from treadle.jit.schedule.update_chains import update_chains
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,7 +46,12 @@ class Schedule:
 
     storage: StorageMap
     loops: Mapping[Node, LoopSchedule]
+    blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
+
+    def steps_of(self, block: Block) -> tuple[Step, ...]:
+        """The steps of a block; one that a strategy has made carries nothing."""
+        return self.blocks.get(block) or fused_steps(block, self.storage, {}, ())
 
 
 def schedule_kernel(kernel: Kernel, target: Target) -> Schedule:
@@ -53,7 +62,26 @@ def schedule_kernel(kernel: Kernel, target: Target) -> Schedule:
         for node in all_nodes(kernel.main)
         if isinstance(node.op, Loop)
     }
-    return Schedule(storage, loops, reassociated(kernel, storage.readers))
+    blocks = dict(_blocks(kernel.main, None, storage, loops))
+    return Schedule(storage, loops, blocks, reassociated(kernel, storage.readers))
+
+
+def _blocks(
+    block: Block, loop: Node | None, storage: StorageMap, loops: Mapping[Node, LoopSchedule]
+) -> Iterator[tuple[Block, tuple[Step, ...]]]:
+    """The steps of a block and of those inside it; `loop` is the innermost loop around it."""
+    state_of: Mapping[Node, Node] = {}
+    links: Collection[Node] = ()
+    if loop is not None:
+        assert isinstance(loop.op, Loop)
+        links = update_chains(loop.op)
+        if loop.op.body is block:
+            state_of = replaced_arrays(loop.op, storage, loops[loop].carried)
+    yield block, fused_steps(block, storage, state_of, links)
+    for node in block.nodes:
+        around = node if isinstance(node.op, Loop) else loop
+        for inner in inner_blocks(node):
+            yield from _blocks(inner, around, storage, loops)
 
 
 def _loop_schedule(kernel: Kernel, node: Node, storage: StorageMap, target: Target) -> LoopSchedule:

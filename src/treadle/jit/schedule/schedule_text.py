@@ -5,6 +5,8 @@
       storage of carried values: buffer
       carried 0 float32[8]: affine, reads 0 at (i0), last read by add
       parallel: 0.0
+      nest: mul, add: float32[8], in place of carried 0
+    main: nest: neg: float32[8]
     values: 3 in registers, 2 in nests, 1 inline, 4 in buffers
 
 `schedule/dependence_text.py` has the words of dependences.
@@ -13,12 +15,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.traversal import words_of
 from treadle.jit.schedule.carried_storage import show_storage
 from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.dependence_text import dependence_lines
+from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.index_set_splitting import count
 from treadle.jit.schedule.schedule import LoopSchedule, Schedule
 from treadle.jit.schedule.storage import Storage
 
@@ -38,7 +43,11 @@ def show_schedule(schedule: Schedule) -> str:
 def _lines(schedule: Schedule) -> Iterator[str]:
     for number, (node, found) in enumerate(schedule.loops.items()):
         yield f"loop {number}{_path(node)}: {found.strategy}"
-        yield from (f"  {line}" for line in _loop(node, found))
+        yield from (f"  {line}" for line in _loop(node, found, schedule))
+    bodies = {node.op.body for node in schedule.loops if isinstance(node.op, Loop)}
+    for block, steps in schedule.blocks.items():
+        if block not in bodies:
+            yield from (f"{block.name}: {line}" for line in _nests(steps, None))
     places = Counter(schedule.storage.storage_of.values())
     words = [f"{places[place]} {name}" for place, name in _PLACES.items() if places[place]]
     yield f"values: {', '.join(words)}"
@@ -49,9 +58,25 @@ def _path(node: Node) -> str:
     return f" at {node.op.path}" if node.op.path else ""
 
 
-def _loop(node: Node, found: LoopSchedule) -> Iterator[str]:
+def _nests(steps: Sequence[Step], loop: Loop | None) -> Iterator[str]:
+    """The fused nests of a block; `loop`: of its body."""
+    for nest in steps:
+        if isinstance(nest, Nest):
+            yield f"nest: {', '.join(_nest_words(nest, loop))}"
+
+
+def _nest_words(nest: Nest, loop: Loop | None) -> Iterator[str]:
+    yield words_of(nest.nodes)
+    if nest.pieces is not None:
+        yield f"in {count(nest.pieces)} pieces"
+    if loop is not None:
+        yield from (f"in place of carried {loop.states.index(s)}" for s in nest.in_place.values())
+
+
+def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     assert isinstance(node.op, Loop)
     yield from (f"not {name}: {reason}" for name, reason in found.declined.items())
     if found.carried:
         yield f"storage of carried values: {', '.join(map(show_storage, found.carried))}"
     yield from dependence_lines(dependence_of(node.op))
+    yield from _nests(schedule.steps_of(node.op.body), node.op)

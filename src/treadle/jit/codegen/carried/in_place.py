@@ -1,8 +1,7 @@
 """In-place updates: the next value of a carried array takes the memory of the old one.
 
-An update chain leads from the old value to the next one through Scatters, inner loops that carry
-it, and branches whose sides both update it or return it unchanged. Each link may reuse the memory
-once all readers of the previous link have run.
+Each link of an update chain (schedule/update_chains.py) may reuse the memory once all readers of
+the previous link have run.
 """
 
 from __future__ import annotations
@@ -10,68 +9,19 @@ from __future__ import annotations
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
-from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Result, Scatter
+from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Result
 from treadle.jit.kernel.traversal import inner_blocks, yielded
 from treadle.jit.schedule.storage import Storage
-
-UpdateChain = tuple[tuple[Node, ...], Node]
-
-
-def update_chains(op: Loop) -> dict[Node, Node]:
-    """The state that each link updates, for links that are the whole of its next value."""
-    found: dict[Node, Node] = {}
-    for state, after in zip(op.states, op.nexts, strict=True):
-        links, base = update_chain_of(after, op.body)
-        if base is state and op.nexts.count(after) == 1:
-            found.update(dict.fromkeys(links, state))
-    return found
-
-
-def update_chain_of(node: Node, block: Block) -> UpdateChain:
-    """The links that end in a node of the block, and the value that the first one starts from."""
-    links: list[Node] = []
-    while node.home is block:
-        made = _link(node)
-        if made is None:
-            break
-        inner, base = made
-        links += [node, *inner]
-        node = base
-    return tuple(links), node
-
-
-def _link(node: Node) -> UpdateChain | None:
-    """The links inside the node, and their start value; None if it is not a link.
-
-    A value of another shape does not fit into the memory of its start value.
-    """
-    if isinstance(node.op, Scatter):
-        return (), node.operands[0]
-    if not isinstance(node.op, Result):
-        return None
-    around, number = node.operands[0], node.op.number
-    match around.op:
-        case Loop() as loop if number < len(loop.states):
-            initial = around.operands[number - len(loop.states)]
-            return ((), initial) if initial.shape == node.shape else None
-        case Branch() as branch:
-            sides = (branch.then, branch.then_results), (branch.otherwise, branch.otherwise_results)
-            (first, base), (second, other) = (update_chain_of(r[number], side) for side, r in sides)
-            is_outside = base.home not in (branch.then, branch.otherwise)
-            if base is other and is_outside and base.shape == node.shape:
-                return (*first, *second), base
-    return None
+from treadle.jit.schedule.update_chains import link_of
 
 
 def reused_buffers(context: CodegenContext, node: Node, nests: FusedNests) -> dict[int, Buffer]:
     """The memory that results of a Loop or Branch reuse, by number."""
     found: dict[int, Buffer] = {}
-    if nests.ending.into:
-        nests.flush_all()
     for part in context.access.places.readers.get(node, ()):
         if not isinstance(part.op, Result) or part not in nests.ending.into:
             continue
-        made = _link(part)
+        made = link_of(part)
         assert made is not None
         base, state = made[1], nests.ending.into[part]
         if _is_free(context, node, part, base, nests) and is_in(context, base, state):
@@ -99,7 +49,7 @@ def _is_free(
         return False
     inside = inner_blocks(node) if isinstance(node.op, Branch) else ()
     return all(
-        reader is node or _is_inside(reader, inside) or nests.is_over(reader, base, [])
+        reader is node or _is_inside(reader, inside) or nests.order.is_over(reader, base)
         for reader in context.access.places.readers.get(base, ())
     )
 
@@ -126,7 +76,7 @@ def branch_side(
     over: set[tuple[Node, Node]] = set()
     for part in context.access.places.readers.get(node, ()):
         if isinstance(part.op, Result) and part.op.number in numbers:
-            made = _link(part)
+            made = link_of(part)
             assert made is not None
             base = made[1]
             readers = context.access.places.readers.get(base, ())

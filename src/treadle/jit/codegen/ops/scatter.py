@@ -26,7 +26,6 @@ _FRESH = (Scatter, Concat, Gather, Take, Result)
 def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None:
     """The tensor with the updates applied, in registers or memory."""
     t = context.access
-    nests.flush_all()
     buffer = _target(context, node, nests)
     _write(context, node, buffer)
     if t.storage_of(node) is Storage.REGISTERS:
@@ -69,7 +68,7 @@ def _may_take(context: CodegenContext, node: Node, nests: FusedNests) -> bool:
     if not (is_state or is_own):
         return False
     readers = context.access.places.readers.get(data, ())
-    return all(reader is node or nests.is_over(reader, data, []) for reader in readers)
+    return all(reader is node or nests.order.is_over(reader, data) for reader in readers)
 
 
 def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:

@@ -1,0 +1,171 @@
+"""Fusion: which nodes of a block share a loop nest, and the order of nests and other nodes.
+
+A node joins the open nest of its shape unless it reads a member at another index than its own. A
+nest is written before the first node that needs it, and before what may overwrite memory: Scatters,
+and loops and branches that update a carried array. A nest that reads Concats is split into pieces
+(index_set_splitting.py). A member that is the next value of a carried array takes the memory of the
+array if the old value is not read any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Scatter
+from treadle.jit.kernel.traversal import all_nodes, inner_blocks, yielded
+from treadle.jit.schedule.index_set_splitting import Pieces, are_few, count, split_concats, together
+from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read
+from treadle.jit.schedule.storage import (
+    MAX_FUSED,
+    Storage,
+    StorageMap,
+    emission_weight,
+    has_long_latency,
+    is_expensive,
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Nest:
+    """Nodes that one loop nest computes, and the pieces it is split into.
+
+    `in_place` are the members that take the memory of a carried array, which is named.
+    """
+
+    nodes: tuple[Node, ...]
+    pieces: Pieces | None
+    in_place: Mapping[Node, Node]
+
+
+Step = Nest | Node
+"""A nest, or a node that has code of its own."""
+
+
+def fused_steps(
+    block: Block, storage: StorageMap, state_of: Mapping[Node, Node], links: Collection[Node]
+) -> tuple[Step, ...]:
+    """The steps of a block in order.
+
+    `state_of` are next values and the carried arrays in one buffer that they replace; `links` are
+    the nodes that update one.
+    """
+    updates = not set(links).isdisjoint(block.nodes)
+    fusion = _Fusion(block, storage, state_of)
+    for node in block.nodes:
+        place = storage.storage_of[node]
+        if place is Storage.NEST:
+            fusion.join(node)
+        elif place is not Storage.INLINE:
+            fusion.need(node)
+            if isinstance(node.op, Scatter) or (updates and isinstance(node.op, Loop | Branch)):
+                fusion.close_all()
+            fusion.steps.append(node)
+            fusion.order.done.add(node)
+    fusion.close_all()
+    return tuple(fusion.steps)
+
+
+class _Fusion:
+    """The open nests of a block, and the steps before them."""
+
+    def __init__(self, block: Block, storage: StorageMap, state_of: Mapping[Node, Node]) -> None:
+        self.block, self.storage, self.state_of = block, storage, state_of
+        self.order = ReadOrder(block, storage)
+        self.steps: list[Step] = []
+        self.member: dict[Node, list[Node]] = {}
+        self.cut: dict[Node, Pieces] = {}
+        self.row: dict[Node, int] = {}
+        self.written = set[Node]()
+
+    def join(self, node: Node) -> None:
+        """Add a node to the open nest of its shape, or to a new one."""
+        mine: list[Node] | None = None
+        for each in self.member.values():
+            if each[0].shape == node.shape:
+                mine = each
+        for found, is_own_index in list(self._open_reads(node)):
+            nest = self.member.get(found)
+            if nest is not None and not (nest is mine and is_own_index):
+                if nest is mine:
+                    mine = None
+                self._close(nest)
+        own = split_concats([node], self._is_inline)
+        if own is not None:
+            self.cut[node] = own
+        if mine is not None and not self._fits([*mine, node]):
+            self._close(mine)
+            mine = None
+        if mine is None:
+            mine = []
+        self.row[node] = self._row(node)
+        mine.append(node)
+        self.member[node] = mine
+
+    def need(self, node: Node) -> None:
+        """Close every nest that the node reads from."""
+        for found, _ in list(self._open_reads(node)):
+            if found in self.member:
+                self._close(self.member[found])
+
+    def close_all(self) -> None:
+        """Close every open nest."""
+        while self.member:
+            self._close(next(iter(self.member.values())))
+
+    def _close(self, nest: list[Node]) -> None:
+        in_place = {}
+        for node in nest:
+            state = self.state_of.get(node)
+            if state is not None and state not in self.written and self.order.are_over(state, nest):
+                in_place[node] = state
+                self.written.add(state)
+        self.steps.append(Nest(tuple(nest), self._cuts(nest), in_place))
+        for node in nest:
+            del self.member[node]
+            self.order.done.add(node)
+
+    def _cuts(self, nest: list[Node]) -> Pieces | None:
+        """The positions at which the nest is split for the Concats it reads."""
+        found = [self.cut[node] for node in nest if node in self.cut]
+        return together(found) if found else None
+
+    def _row(self, node: Node) -> int:
+        """The number of expensive functions chained in its nest, up to this node."""
+        before = [self.row[found] for found, _ in self._open_reads(node)]
+        return max(before, default=0) + is_expensive(node)
+
+    def _fits(self, nest: list[Node]) -> bool:
+        """Whether the last node may join: the nest stays vectorizable, with short chains."""
+        if has_long_latency(nest[-1], self._row(nest[-1])):
+            return False
+        size = sum(map(emission_weight, nest))
+        found = self._cuts(nest)
+        if found is None:
+            return size <= MAX_FUSED
+        return are_few(found) and size * count(found) <= MAX_FUSED
+
+    def _is_inline(self, node: Node) -> bool:
+        return self.storage.storage_of[node] is Storage.INLINE
+
+    def _open_reads(self, node: Node) -> Iterator[tuple[Node, bool]]:
+        """Members of open nests that the node reads; whether it reads at its own index only."""
+        for operand in _operands(node):
+            yield from self._through(operand, is_own_index_read(node, operand))
+
+    def _through(self, node: Node, is_own_index: bool) -> Iterator[tuple[Node, bool]]:
+        if node in self.member:
+            yield node, is_own_index
+        elif self._is_inline(node) and node.home is self.block:
+            for operand in node.operands:
+                yield from self._through(operand, is_own_index and is_own_index_read(node, operand))
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    """All operands of the node, at any depth."""
+    yield from node.operands
+    for inner in inner_blocks(node):
+        for each in all_nodes(inner):
+            yield from each.operands
+            yield from yielded(each)
+    yield from yielded(node)

@@ -1,0 +1,59 @@
+"""Whether a value has been read completely, so that its memory may be reused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
+from treadle.jit.kernel.traversal import all_nodes, inner_blocks
+from treadle.jit.schedule.storage import Storage, StorageMap
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReadOrder:
+    """The nodes of a block that are finished.
+
+    `over` are pairs of a reader outside the block and a value that it has read completely.
+    """
+
+    block: Block
+    storage: StorageMap
+    done: set[Node] = field(default_factory=set)
+    over: Collection[tuple[Node, Node]] = ()
+
+    def is_over(self, reader: Node, read: Node, nest: Collection[Node] = ()) -> bool:
+        """Whether the reader has read the whole value once the nest is written."""
+        if (reader, read) in self.over:
+            return True
+        if reader.home is not self.block:
+            return self._around(reader) in self.done
+        if reader in self.done:
+            return True
+        is_own = is_own_index_read(reader, read)
+        if reader in nest:
+            return is_own
+        is_inline = self.storage.storage_of[reader] is Storage.INLINE
+        if not is_inline or isinstance(reader.op, Loop):
+            return False
+        return all(
+            other in self.done or (is_own and self.is_over(other, reader, nest))
+            for other in self.storage.readers.get(reader, ())
+        )
+
+    def are_over(self, read: Node, nest: Collection[Node] = ()) -> bool:
+        """Whether every reader has read the whole value once the nest is written."""
+        return all(self.is_over(each, read, nest) for each in self.storage.readers.get(read, ()))
+
+    def _around(self, node: Node) -> Node:
+        """The node of this block that contains an inner node."""
+        for own in self.block.nodes:
+            for inner in inner_blocks(own):
+                if node.home is inner or any(node is each for each in all_nodes(inner)):
+                    return own
+        return node
+
+
+def is_own_index_read(reader: Node, read: Node) -> bool:
+    """Whether each element of the reader reads the element at its own index, and no other."""
+    return isinstance(reader.op, Elementwise) and read.shape == reader.shape

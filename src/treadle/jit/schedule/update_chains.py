@@ -1,0 +1,58 @@
+"""Update chains: from the old value of a carried array to its next one.
+
+A chain leads through Scatters, inner loops that carry the array, and branches whose sides both
+update it or return it unchanged. Each link may reuse the memory of the link before it once all
+readers of that have run.
+"""
+
+from __future__ import annotations
+
+from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Result, Scatter
+
+UpdateChain = tuple[tuple[Node, ...], Node]
+
+
+def update_chains(op: Loop) -> dict[Node, Node]:
+    """The state that each link updates, for links that are the whole of its next value."""
+    found: dict[Node, Node] = {}
+    for state, after in zip(op.states, op.nexts, strict=True):
+        links, base = update_chain_of(after, op.body)
+        if base is state and op.nexts.count(after) == 1:
+            found.update(dict.fromkeys(links, state))
+    return found
+
+
+def update_chain_of(node: Node, block: Block) -> UpdateChain:
+    """The links that end in a node of the block, and the value that the first one starts from."""
+    links: list[Node] = []
+    while node.home is block:
+        made = link_of(node)
+        if made is None:
+            break
+        inner, base = made
+        links += [node, *inner]
+        node = base
+    return tuple(links), node
+
+
+def link_of(node: Node) -> UpdateChain | None:
+    """The links inside the node, and their start value; None if it is not a link.
+
+    A value of another shape does not fit into the memory of its start value.
+    """
+    if isinstance(node.op, Scatter):
+        return (), node.operands[0]
+    if not isinstance(node.op, Result):
+        return None
+    around, number = node.operands[0], node.op.number
+    match around.op:
+        case Loop() as loop if number < len(loop.states):
+            initial = around.operands[number - len(loop.states)]
+            return ((), initial) if initial.shape == node.shape else None
+        case Branch() as branch:
+            sides = (branch.then, branch.then_results), (branch.otherwise, branch.otherwise_results)
+            (first, base), (second, other) = (update_chain_of(r[number], side) for side, r in sides)
+            is_outside = base.home not in (branch.then, branch.otherwise)
+            if base is other and is_outside and base.shape == node.shape:
+                return (*first, *second), base
+    return None
