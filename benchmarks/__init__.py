@@ -1,1 +1,1 @@
-"""treadle's default engines beside onnxruntime alone: `python -m benchmarks --help`."""
+"""Compares treadle's default engines with onnxruntime alone: `python -m benchmarks --help`."""

@@ -1,4 +1,4 @@
-"""python -m benchmarks.alternatives: two forms of one loop in onnxruntime, to choose by.
+"""Times two forms of one loop in onnxruntime: python -m benchmarks.alternatives.
 
 A Loop that gathers item i of its tensors, or a Scan that slices them; an If in a loop, or both
 branches and a Where. One thread, answers compared, calls interleaved, medians of processor time.

@@ -1,4 +1,4 @@
-"""The figures as a picture: a bar a model, in SVG, readable on light and on dark pages.
+"""Draws the results as an SVG: a bar for each model, on light and dark pages.
 
 A bar says how many times faster than onnxruntime treadle is, on a logarithmic scale: to the right
 of 1 where it is faster, to the left where it is slower. A mark says the same of C, another of JAX.

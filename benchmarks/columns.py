@@ -1,4 +1,4 @@
-"""The columns of the table: what runs a model, each made into one call that gives its outputs."""
+"""The columns of the table: each prepares a model and returns a function that runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of the suite as forms change it: its graphs, its values' shapes, and edits of nodes."""
+"""Edits of a model of the suite: its graphs, shapes and nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of the loop itself: its states, its slices, its condition, and Scan written as Loop."""
+"""Forms of a loop: its states, slices and condition, and a Scan written as a Loop."""
 
 from __future__ import annotations
 

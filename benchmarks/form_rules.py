@@ -1,4 +1,4 @@
-"""Forms: the same mathematics written as other exporters would; each says whether it fits a model.
+"""Forms of a model: the same mathematics as other exporters write it.
 
 A form edits a draft in place and answers True, or finds nothing to change and answers False.
 """

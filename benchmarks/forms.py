@@ -1,4 +1,4 @@
-"""python -m benchmarks.forms: is any way of writing a model slower than another, or onnxruntime?
+"""Times forms of a model against each other and onnxruntime: python -m benchmarks.forms.
 
 Each form that fits a model of the suite is made of it and its answers compared with numpy's. Calls
 of all forms and of onnxruntime are interleaved, one thread: for each the least processor time is

@@ -1,4 +1,4 @@
-"""python -m benchmarks.growth: time grows linearly with trips, memory only with results.
+"""Tests that time is linear in trips, and memory in results: python -m benchmarks.growth.
 
 Each model runs in a process of its own, at sizes that grow: nanoseconds a trip, how large the
 results are, and the most memory the process had. Of loops whose last values are all they give,

@@ -1,4 +1,4 @@
-"""python -m benchmarks.inference: what four tools know of the values inside bodies.
+"""Compares four tools' inference inside bodies: python -m benchmarks.inference.
 
 Every exporter's model loses its value_info, then also what its bodies declare of their inputs and
 outputs; each tool infers it again. A dim is known when it is a number or made of the names the

@@ -1,4 +1,4 @@
-"""One model on both: answers checked, calls interleaved, medians; and what loading costs."""
+"""Times one model in treadle and onnxruntime: checked outputs, interleaved calls, medians."""
 
 from __future__ import annotations
 

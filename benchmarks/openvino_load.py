@@ -1,4 +1,4 @@
-"""python -m benchmarks.openvino_load: what loading a large OpenVINO IR costs.
+"""Times loading a large OpenVINO IR: python -m benchmarks.openvino_load.
 
 Files of 20,000 layers are made in a temporary folder, about 9 MB each, printed as OpenVINO prints
 them: a chain of one kind, many kinds, and a Loop whose body holds nearly all of them. Each is

@@ -1,4 +1,4 @@
-"""python -m benchmarks.optimize: what `treadle optimize` gains in onnxruntime alone.
+"""Times `treadle optimize`'s models in onnxruntime alone: python -m benchmarks.optimize.
 
 Models with one kind of waste each, an exporter's selective scan at three lengths, and every
 exporter's model: onnxruntime, one thread, on the model and on the saved optimized one, the answers

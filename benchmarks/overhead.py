@@ -1,4 +1,4 @@
-"""python -m benchmarks.overhead: what a call costs beside its work, and what compiling costs.
+"""Times the overhead of a call, and compiling: python -m benchmarks.overhead.
 
 The call is of a loop of one trip over a scalar, beside onnxruntime's call of the same model, calls
 interleaved, medians. Compile times are of the suite's models at their small sizes: how much longer

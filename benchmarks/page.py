@@ -1,4 +1,4 @@
-"""A table that a command prints, or puts into a page between two marks."""
+"""Prints a table, or writes it into a page between two marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""python -m benchmarks.profiling: what `treadle.profile` adds to the time of a run.
+"""Measures the overhead of `treadle.profile`: python -m benchmarks.profiling.
 
 Each model of the suite runs plainly and with its clocks in turn, on one thread; the least processor
 time of each is compared. Exit status 1: a model takes more than 5 % longer with clocks.

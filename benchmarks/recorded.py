@@ -1,4 +1,4 @@
-"""What the values inside bodies were in one run, by the place the file has them."""
+"""Records the values inside bodies in one run, by their place in the file."""
 
 from __future__ import annotations
 

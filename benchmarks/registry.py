@@ -1,4 +1,4 @@
-"""What a loop model of the suite is: a model, a feed, how many iterations, and the right answer.
+"""The models of the suite: model, feeds, number of iterations, expected outputs.
 
     @benchmark("logistic map", kind="scalar", n=100_000, small=20)
     def logistic(n: int) -> Instance: ...

@@ -1,4 +1,4 @@
-"""The results in words: a table, geometric means, bars, and Markdown for a page."""
+"""Prints the results: a table, geometric means, bars, Markdown."""
 
 from __future__ import annotations
 

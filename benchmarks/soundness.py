@@ -1,4 +1,4 @@
-"""python -m benchmarks.soundness: every value of every body of every run is of its inferred type.
+"""Tests that every value of every run has its inferred type: python -m benchmarks.soundness.
 
 Runs the edge cases, the exporters' models and onnx's backend suite on the interpreter with a
 recorder, and compares what was recorded with what inference said before; then asks onnx's own

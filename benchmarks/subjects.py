@@ -1,4 +1,4 @@
-"""What is measured: exporters' models, models of onnx's backend suite, models that wheels ship."""
+"""The measured models: exporters', onnx's backend suite, models in wheels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite is to reach, and whether it does."""
+"""The targets of the suite, and whether they are reached."""
 
 from __future__ import annotations
 

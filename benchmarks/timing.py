@@ -1,4 +1,4 @@
-"""One model on every column: answers checked, calls interleaved, medians."""
+"""Times one model in every column: checked outputs, interleaved calls, medians."""
 
 from __future__ import annotations
 

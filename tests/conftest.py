@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis' profiles and the golden files."""
+"""Fixtures and options of all tests: hypothesis profiles, golden files, slow tests."""
 
 import difflib
 import os

@@ -1,4 +1,4 @@
-"""Random numbers that hang on a name alone, and on no test or draw that came before."""
+"""Random numbers that depend on a name only, not on earlier draws."""
 
 from zlib import crc32
 

@@ -1,4 +1,4 @@
-"""Arguments that make no sense: said where they are given, in errors of treadle."""
+"""Invalid arguments are errors of treadle where they are given."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The arrows between rooms, held over the syntax tree of every file, lazy imports included."""
+"""The order of rooms: imports of every file, lazy ones included, read from the syntax tree."""
 
 import ast
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What leaves a public function: treadle's errors, the caller's own, and bugs by their name."""
+"""Errors that leave a public function: treadle's, the caller's own, and InternalError for bugs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Errors: what a Python user expects of them, and that they go to another process and back."""
+"""Errors behave as Python's and can be pickled."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""The examples run as they are; what needs another package is looked at where it is installed."""
+"""The examples run unchanged; those that need other packages run where these are installed."""
 
 import importlib.util
 import json

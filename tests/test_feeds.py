@@ -1,4 +1,4 @@
-"""Feeding the same inputs again and again: what fitted once is taken, what does not fit is told."""
+"""Repeated feeds: known types are accepted quickly, invalid feeds are errors."""
 
 from __future__ import annotations
 

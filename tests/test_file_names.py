@@ -1,4 +1,4 @@
-"""Where a mechanism is can be told from file names alone; the glossary names files that exist."""
+"""Mechanisms are found by file names alone; the glossary names existing files."""
 
 import re
 from pathlib import Path

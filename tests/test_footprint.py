@@ -1,4 +1,4 @@
-"""What treadle weighs: seconds to import, megabytes to install. docs/footprint.md has the table."""
+"""The cost of treadle: seconds to import and megabytes to install, as in docs/footprint.md."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Models that break readers, passes and writers: a public function works or raises TreadleError."""
+"""Hostile models: a public function returns or raises TreadleError."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What making a model ready may take: models that would grow without end are refused at once."""
+"""Limits of loading: models that would grow without end are refused at once."""
 
 import gc
 import subprocess

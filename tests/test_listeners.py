@@ -1,4 +1,4 @@
-"""A listener may use the session whose stages it hears of, from its own thread or another."""
+"""A listener may use the session that calls it, from its own or another thread."""
 
 from __future__ import annotations
 

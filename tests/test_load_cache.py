@@ -1,4 +1,4 @@
-"""A model made ready once is found on disk: the same answers, without reading or planning it."""
+"""Prepared models on disk: the same outputs without reading or planning the model again."""
 
 from collections.abc import Callable
 from pathlib import Path

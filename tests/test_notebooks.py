@@ -1,4 +1,4 @@
-"""What notebooks and the interactive Python show: a line, text of bounded length, HTML."""
+"""Representations in notebooks and the interactive Python: a line, bounded text, HTML."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""treadle.operator: one operator alone, called with arrays."""
+"""treadle.operator: a single operator, called with arrays."""
 
 import io
 

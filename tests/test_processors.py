@@ -1,4 +1,4 @@
-"""How many processors a process may use, by the files of its cgroup."""
+"""The number of processors that a process may use, from its cgroup."""
 
 from pathlib import Path
 

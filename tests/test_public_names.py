@@ -1,4 +1,4 @@
-"""The public names, and what importing treadle costs."""
+"""The public names, and the cost of importing treadle."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Tests draw from the `rng` of their own id: what they are given hangs on no test before them."""
+"""Tests draw from the `rng` of their own id, independently of other tests."""
 
 import ast
 from collections.abc import Iterator

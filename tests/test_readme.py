@@ -1,4 +1,4 @@
-"""The README: short, pasted as it is, its number and links true."""
+"""The README: its length, its examples, its figures and links."""
 
 import re
 import tomllib

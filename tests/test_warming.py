@@ -1,4 +1,4 @@
-"""warm_up, and what is logged."""
+"""warm_up, and its log messages."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The words errors of arguments are made of."""
+"""The wording of argument errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Values as people write them in case files, and how closely two values must agree.
+"""Values as written in case files, and their tolerances.
 
     {float32 = [1, 2]}                     a tensor, its shape that of the lists
     {float32 = [], shape = [0, 2]}         an empty one, whose shape the lists cannot show

@@ -1,1 +1,1 @@
-"""Tools of the developers, which no user needs."""
+"""Tools for the development of treadle."""

@@ -1,4 +1,4 @@
-"""What a call of a C library costs beside treadle's own call, and how large the library is.
+"""Measures a call of a C library against treadle's own call, and the size of the library.
 
     python -m tools.build_cost FOLDER [--write]
 

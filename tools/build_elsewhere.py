@@ -1,4 +1,4 @@
-"""Every model of a folder in one program: aarch64 under qemu, or wasm32 in node.
+"""Runs every model of a folder in one program: aarch64 under qemu, or wasm32 in node.
 
     python -m tools.build_elsewhere FOLDER --target aarch64-linux|wasm32
 

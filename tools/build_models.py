@@ -1,4 +1,4 @@
-"""Every model of a folder as a C library, beside treadle: the same outputs, bits and all.
+"""Compares every model of a folder as a C library with treadle, bit by bit.
 
     python -m tools.build_models FOLDER
 

@@ -1,4 +1,4 @@
-"""Every model of a folder as operators of onnxruntime: the same outputs, and how long a run takes.
+"""Compares every model of a folder as operators of onnxruntime with treadle, and times runs.
 
     python -m tools.build_operators FOLDER [--write]
 

@@ -1,4 +1,4 @@
-"""A library under what goes wrong, and at its edges: the status is right, and nothing is left held.
+"""Tests a library under failures and at limits: the right status, and no leaked memory.
 
     python -m tools.build_models FOLDER        does this to every model
 

@@ -1,4 +1,4 @@
-"""Does an exposed model give what interp's listener hears? Every model of a folder, on every party.
+"""Compares exposed models with the events of interp: every model of a folder, on every engine.
 
     python -m tools.exposing FOLDER [--only NAME] [--capacity N] [--values SELECTOR]
 

@@ -1,4 +1,4 @@
-"""python -m tools.map_rows: ten million rows of a scalar filter, from Parquet to Parquet.
+"""Times ten million rows of a scalar filter, from Parquet to Parquet: python -m tools.map_rows.
 
 Each row is a number that a loop of eight iterations filters. treadle.Predictor and onnxruntime are
 called in turn with the same batches, in one process and one thread, after two calls each that are

@@ -1,4 +1,4 @@
-"""Mutated models: whatever a file holds, there are findings, a Model or a LoadError.
+"""Checks mutated models: every file gives findings, a Model or a LoadError.
 
     python -m tools.mutated_models --count 20000
 

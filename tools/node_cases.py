@@ -1,4 +1,4 @@
-"""The standard's own cases of operators, each as the body of a Scan over two items.
+"""onnx's node cases of operators, each as the body of a Scan over two items.
 
     python -m tools.node_cases
 

@@ -1,4 +1,4 @@
-"""python -m tools.ray_rows: ragged rows through an LSTM on two workers of Ray Data, one killed.
+"""Runs ragged rows through an LSTM on two Ray workers, one killed: python -m tools.ray_rows.
 
 Every row has to come back once, in order, and equal to what a plain loop over the rows gives. The
 rate of treadle.Predictor stands beside onnxruntime's, which is given rows of equal length together

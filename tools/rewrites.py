@@ -1,4 +1,4 @@
-"""Every rewrite on every model of the conformance data, run on interp and onnxruntime, counted.
+"""Runs every rewrite on every model of the conformance data, on interp and onnxruntime.
 
     python -m tools.rewrites [NAME ...] [--write]
 

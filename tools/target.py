@@ -1,4 +1,4 @@
-"""What a model needs before a runtime with known limits takes it.
+"""Reports the changes that a model needs for a runtime with known limits.
 
     python -m tools.target MODEL [--opset 13]
 

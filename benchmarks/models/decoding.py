@@ -1,4 +1,4 @@
-"""Decoders: a token at a time, branches on what came out, a cache that grows."""
+"""Decoders: a token in each iteration, branches on tokens, a growing cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters: of samples one by one, and of states by measurements."""
+"""Filters over samples, and over states with measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that run until something is reached: conditions from data, small vectors, nests."""
+"""Loops that run to convergence: data-dependent conditions, small vectors, nested loops."""
 
 from __future__ import annotations
 

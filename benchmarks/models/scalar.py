@@ -1,4 +1,4 @@
-"""Recurrences of scalars: nothing but a few operations an iteration."""
+"""Recurrences of scalars with a few operations in each iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables updated in place, boxes suppressed, branches taken, invariants recomputed."""
+"""Tables updated in place, non-maximum suppression, branches, invariants in loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models in JAX: lax.scan and lax.while_loop, compiled by XLA. Imported where JAX is there."""
+"""The models in JAX, compiled by XLA; imported only if JAX is installed."""
 
 from benchmarks.xla import iterative, recurrent, scalar
 from benchmarks.xla.twins import TWINS, prepare

@@ -1,4 +1,4 @@
-"""Functions of a feed, by the names of models, jitted with their trip counts fixed."""
+"""Functions of feeds, by the names of models, jitted with fixed trip counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch axis is proven: rows together give what each gives alone; mixing steps are named."""
+"""The batch axis is proven: batches give the results of single rows; mixing steps are named."""
 
 import numpy as np
 import pytest

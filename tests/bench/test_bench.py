@@ -1,4 +1,4 @@
-"""Benchmarks: real processes, real calls; what is slower, refused or different is said."""
+"""Benchmarks with real processes and calls: they report slower, refused and different results."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Growth is measured in processes of their own, and what grows that should not is told."""
+"""Growth of time and memory is measured in fresh processes, and unexpected growth is reported."""
 
 from benchmarks.growth import Cost, faults, main
 

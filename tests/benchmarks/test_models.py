@@ -1,4 +1,4 @@
-"""Every model of the suite gives the reference's answer, whatever runs it."""
+"""Every model of the suite gives the reference's answer in every column."""
 
 from __future__ import annotations
 

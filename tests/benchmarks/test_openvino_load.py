@@ -1,4 +1,4 @@
-"""The large files of the benchmark of loading are what they are said to be."""
+"""The large files that the loading benchmark generates have the stated sizes."""
 
 from __future__ import annotations
 

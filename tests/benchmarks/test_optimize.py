@@ -1,4 +1,4 @@
-"""The models of the table in docs/optimizing.md: optimized, each gives the same with less to do."""
+"""The models of docs/optimizing.md: optimized, each has fewer steps and the same outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark measures, checks answers, and says what is slow; its figures are not tested."""
+"""The benchmark of recorded models: it checks answers and reports slow models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the suite: what is chosen, measured, shown, saved and asked for."""
+"""The commands of the suite: selection, measurement, output, saving and targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models are found in wheels that lie in a folder; what the table does not know is said."""
+"""Models are found in wheels of a folder; models that the table does not list are reported."""
 
 from __future__ import annotations
 

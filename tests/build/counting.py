@@ -1,4 +1,4 @@
-"""A library whose `realloc` and `free` are counted, and fail when they are told to."""
+"""A library whose `realloc` and `free` are counted, and fail on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A built C library in this process: its functions through ctypes."""
+"""Calls a built C library in this process, through ctypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `build` says of arguments that do not fit."""
+"""Errors of `build` for invalid arguments."""
 
 from __future__ import annotations
 

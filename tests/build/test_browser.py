@@ -1,4 +1,4 @@
-"""The page of docs/examples in a browser: it runs a model and shows how long a call takes."""
+"""The page of docs/examples in a browser: it runs a model and shows the time of a call."""
 
 from __future__ import annotations
 

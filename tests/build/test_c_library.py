@@ -1,4 +1,4 @@
-"""C libraries through ctypes: outputs as of treadle, statuses, and nothing left behind."""
+"""C libraries called through ctypes: outputs equal treadle's, statuses, no leaked memory."""
 
 from __future__ import annotations
 

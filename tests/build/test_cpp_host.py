@@ -1,4 +1,4 @@
-"""The C++ host of docs/building.md: compiled against onnxruntime's headers where they are here.
+"""The C++ host of docs/building.md, compiled against onnxruntime's headers if they are installed.
 
 onnxruntime's wheel has its library and no headers: TREADLE_ONNXRUNTIME_INCLUDE names the folder of
 `onnxruntime_cxx_api.h`, of a release or of the repository (1.14 or later).

@@ -1,4 +1,4 @@
-"""Operators of onnxruntime, in plain onnxruntime."""
+"""Operators built for onnxruntime, run in plain onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `inspect` and `explain` say of what could leave Python."""
+"""The parts of a model that `inspect` and `explain` say can run without Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code for several processors in one library: a run takes the best that the machine has."""
+"""Code for several processors in one library: a run uses the best code for its processor."""
 
 from __future__ import annotations
 

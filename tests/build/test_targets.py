@@ -1,4 +1,4 @@
-"""Other machines: without FMA on this one, WebAssembly in node, objects of every other target."""
+"""Other targets: x86-64 without FMA, WebAssembly in node, object files for all the others."""
 
 from __future__ import annotations
 

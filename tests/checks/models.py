@@ -1,4 +1,4 @@
-"""Bad models in text, and what is found in them."""
+"""Invalid models as text, and their findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice: what runs as it should and could be said better."""
+"""Advice: findings for valid models that could be written better."""
 
 import pytest
 

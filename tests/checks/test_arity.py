@@ -1,4 +1,4 @@
-"""Counts of inputs and outputs, on raw numbers as a reader has them."""
+"""The numbers of inputs and outputs of a node, as read from the file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What two iterations show: stacked values, first shapes, loops that never run or never end."""
+"""Findings from two iterations: stacked values, shapes, loops that never run or never end."""
 
 import pytest
 

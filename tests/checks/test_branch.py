@@ -1,4 +1,4 @@
-"""What the types of an If's values say against it."""
+"""Findings on the types of an If's values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Of whole numbers that cannot reach what onnxruntime gets wrong, CF808 is silent."""
+"""CF808 does not report integers that cannot reach the values onnxruntime computes wrongly."""
 
 from __future__ import annotations
 

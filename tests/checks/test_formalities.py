@@ -1,4 +1,4 @@
-"""What the standard asks of declarations and tensors: said by a check, stopping no session."""
+"""Formal rules for declarations and tensors: a check reports them, a session does not stop."""
 
 import numpy as np
 import onnx

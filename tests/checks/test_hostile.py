@@ -1,4 +1,4 @@
-"""Files made to break a reader: there are findings, and nothing else."""
+"""Files made to break a reader give findings and no exception."""
 
 import resource
 import subprocess

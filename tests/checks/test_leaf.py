@@ -1,4 +1,4 @@
-"""Leaves against their schemas, and declarations against what values are."""
+"""Leaves are checked against their schemas, declarations against inferred types."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the types of a Loop's values say against it."""
+"""Findings on the types of a Loop's values."""
 
 import pytest
 

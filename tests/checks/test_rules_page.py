@@ -1,4 +1,4 @@
-"""docs/rules.md: every rule with a bad model, what is said of it, and the model mended.
+"""docs/rules.md: every rule with an invalid model, its findings, and the corrected model.
 
 `pytest tests/checks/test_rules_page.py --update-golden` writes it anew.
 """

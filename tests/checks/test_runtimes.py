@@ -1,4 +1,4 @@
-"""What is said of onnxruntime, asked of the one that is installed."""
+"""The rules about onnxruntime agree with the installed release."""
 
 from __future__ import annotations
 

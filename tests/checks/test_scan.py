@@ -1,4 +1,4 @@
-"""What the shapes of a Scan's values say against it."""
+"""Findings on the shapes of a Scan's values."""
 
 import pytest
 

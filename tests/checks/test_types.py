@@ -1,4 +1,4 @@
-"""Which types each version of If, Loop and Scan allows: the table against onnx's own schemas."""
+"""The types that each version of If, Loop and Scan allows: the table against onnx's schemas."""
 
 import pytest
 

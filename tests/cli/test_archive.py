@@ -1,4 +1,4 @@
-"""Archives of values: a damaged one is told of, whatever numpy and zipfile make of it."""
+"""Archives of values: every kind of damage is reported as an error of treadle."""
 
 import io
 import random

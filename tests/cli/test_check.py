@@ -1,4 +1,4 @@
-"""`treadle check`: what it prints, selects, mends and explains."""
+"""`treadle check`: output, selection of rules, repairs, explanations."""
 
 import json
 from pathlib import Path

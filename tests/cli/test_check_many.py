@@ -1,4 +1,4 @@
-"""`treadle check` over many models: paths, exit codes, forms, baselines, settings, mending."""
+"""`treadle check` on many models: paths, exit codes, formats, baselines, settings, repairs."""
 
 import json
 import re

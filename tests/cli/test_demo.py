@@ -1,4 +1,4 @@
-"""`treadle demo`: three models that agree with onnxruntime, and can be saved and tried."""
+"""`treadle demo`: three models that agree with onnxruntime and can be saved."""
 
 import re
 from pathlib import Path

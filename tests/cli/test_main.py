@@ -1,4 +1,4 @@
-"""What all verbs have: help with an example, exit codes, errors without a traceback."""
+"""All commands: help with an example, exit codes, errors without a traceback."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What verbs print where: colour, width, notes, the suffixes they write, standard input, Ctrl-C."""
+"""Output of commands: stdout and stderr, colour, width, suffixes, standard input, Ctrl-C."""
 
 import os
 import pty

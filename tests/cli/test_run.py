@@ -1,4 +1,4 @@
-"""`treadle run`: inputs, outputs, comparison, bounds, trace."""
+"""`treadle run`: inputs, outputs, comparison, limits, trace."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`treadle surgery`: each command writes what the function of its name gives."""
+"""`treadle surgery`: each command writes the result of the function of its name."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`treadle warm` and `treadle cache`: what they leave in a folder, and say of it."""
+"""`treadle warm` and `treadle cache`: the files in the cache folder, and the output."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The first difference: culprits, iterations, matching, and errors for sides that are none."""
+"""The first difference: culprits, iterations, matching, and errors for invalid sides."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A difference that is gone once values are exposed is narrowed by exposing one at a time."""
+"""A difference that disappears when all values are exposed is located by exposing one at a time."""
 
 import pytest
 

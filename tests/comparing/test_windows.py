@@ -1,4 +1,4 @@
-"""Long loops run in windows: the same is found as at once, whatever form the loop has."""
+"""Long loops are compared in windows, with the same result as without windows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Reads the conformance data: `data/README.md` says what it is."""
+"""Reads the conformance data, which data/README.md describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaned models give what the models give: on interp, and on onnxruntime where it was right."""
+"""Simplified models have the outputs of the original, on interp and where onnxruntime was right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edges of If, Loop and Scan, on every engine: right outputs, clear errors, no crash."""
+"""Edge cases of If, Loop and Scan on every engine: right outputs, clear errors, no crash."""
 
 from __future__ import annotations
 

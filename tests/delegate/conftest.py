@@ -1,4 +1,4 @@
-"""Runs a text model as the one region onnxruntime takes whole, or shows what refused it."""
+"""Runs a text model as one region of onnxruntime, or shows why onnxruntime does not take it."""
 
 from __future__ import annotations
 

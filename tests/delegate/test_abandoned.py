@@ -1,4 +1,4 @@
-"""Bounds that hold where a kernel of onnxruntime cannot be stopped."""
+"""Limits hold even when a kernel of onnxruntime cannot be stopped."""
 
 import logging
 import threading

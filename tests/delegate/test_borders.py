@@ -1,4 +1,4 @@
-"""What crosses into onnxruntime and back, and what is said of the rest."""
+"""Values that can be passed to onnxruntime and back, and the reasons given for the others."""
 
 from __future__ import annotations
 

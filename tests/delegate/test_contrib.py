@@ -1,4 +1,4 @@
-"""Operators only onnxruntime has: run by it, while what stands beside them stays native."""
+"""onnxruntime's own operators run in onnxruntime, and the steps around them stay native."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operators of libraries of custom operators: run by onnxruntime for the types that come."""
+"""Operators of custom libraries run in onnxruntime, for the types at run time."""
 
 import numpy as np
 import pytest

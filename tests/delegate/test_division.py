@@ -1,4 +1,4 @@
-"""The least whole number divided by -1: onnxruntime's kernels end the process, ours wrap around.
+"""The least integer divided by -1: onnxruntime ends the process, treadle's kernels wrap around.
 
 A mistake here ends the test process, which is a failure as well.
 """

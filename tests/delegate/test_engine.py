@@ -1,4 +1,4 @@
-"""What is taken, what is declined, and the words for it."""
+"""Steps that the engine takes or declines, with the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What onnxruntime's own kernels get wrong of whole numbers is right in the words it is given."""
+"""Integer operators that onnxruntime computes wrongly are exported in forms it computes right."""
 
 from __future__ import annotations
 

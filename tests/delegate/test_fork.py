@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime that a forked process inherits."""
+"""onnxruntime sessions that a forked process inherits."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Operators that generate tokens with graphs of their own: run whole by onnxruntime."""
+"""Operators that generate tokens with their own graphs run whole in onnxruntime."""
 
 import numpy as np
 import onnx

@@ -1,4 +1,4 @@
-"""Whole-number operators over large arrays are right, whoever computes them, and not slow."""
+"""Integer operators on large arrays are right and quick on every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What onnxruntime is known to get wrong, each repaired, or refused at run time."""
+"""Known faults of onnxruntime with loops are worked around, or refused at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves that onnxruntime gets wrong stay with interp; their harmless forms do not."""
+"""Leaves that onnxruntime computes wrongly stay on interp; their harmless forms do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What onnxruntime loads and nothing else here runs goes to it, whatever its records say."""
+"""Operators that only onnxruntime can run go to it, even if its tables do not list them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options reach onnxruntime, whoever's they are."""
+"""Session options and run options reach onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands of ranks at which kernels of onnxruntime end the process.
+"""Ranks of operands at which kernels of onnxruntime end the process.
 
 A mistake here ends the test process, which is a failure as well.
 """

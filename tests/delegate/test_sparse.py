@@ -1,4 +1,4 @@
-"""Sparse tensors as inputs: fed as the OrtValue they come as, and run by onnxruntime."""
+"""Sparse inputs: fed as an OrtValue, and run by onnxruntime."""
 
 import numpy as np
 import onnx.helper as h

@@ -1,4 +1,4 @@
-"""Stretches of opsets onnxruntime does not guarantee run all the same, and silently."""
+"""Combinations of opsets that onnxruntime does not guarantee run without a warning."""
 
 from __future__ import annotations
 

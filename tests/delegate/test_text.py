@@ -1,4 +1,4 @@
-"""Operators on text in loops and branches: the default engines give what interp gives.
+"""Operators on strings in loops and branches: the default engines agree with interp.
 
 Every operator makes the text `c` [2] of a state `a` [2] and of what is sliced, `x` [2].
 """

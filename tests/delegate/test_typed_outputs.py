@@ -1,4 +1,4 @@
-"""Every output of a region and its bodies has a type: onnxruntime dies as it folds some without."""
+"""Exported outputs all have types: onnxruntime's constant folding crashes on some without."""
 
 from __future__ import annotations
 

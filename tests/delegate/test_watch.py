@@ -1,4 +1,4 @@
-"""A run inside onnxruntime stops when it is asked to, and nothing else is disturbed."""
+"""A run inside onnxruntime stops on request, and other runs continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stacked result without an iteration has one shape, whichever engine runs the loop."""
+"""A stacked result of zero iterations has the same shape on every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions of other engines: called whole, interpreted where they refuse."""
+"""Regions run by their engine as a whole, or by interp if the engine refuses them."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Bounds, termination, Ctrl-C, threads, deep nests, warnings of numpy."""
+"""Limits, termination, Ctrl-C, threads, deep nesting, numpy's warnings."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Models whose pages are looked at."""
+"""Models for the tests of HTML reports."""
 
 SMOOTH = """<ir_version: 10, opset_import: ["" : 21]>
 smooth (float[T] x, float start) => (float[T] y, float[T] all) {

@@ -1,4 +1,4 @@
-"""Places of a layered graph: nothing overlaps, edges lead down, long ones are not drawn."""
+"""The layout of a layered graph: no overlaps, edges lead down, long edges are left out."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Values over iterations in few numbers, and as a picture; where NaN first appears."""
+"""Values over iterations: sparklines, heat maps, and the first NaN."""
 
 import base64
 import zlib

@@ -1,4 +1,4 @@
-"""The page as a file: whole or not at all, its size, its data."""
+"""The report file is written whole or not at all; its size and data."""
 
 import json
 import sys

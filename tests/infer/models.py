@@ -1,4 +1,4 @@
-"""Text models as tests write them, typed; and whether recorded values fit their types."""
+"""Text models with inferred types, and a comparison of recorded values with their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What onnx's own inference says of a model, and whether ours says as much."""
+"""Compares onnx's own inference with treadle's."""
 
 from __future__ import annotations
 

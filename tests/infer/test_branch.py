@@ -1,4 +1,4 @@
-"""Branches: the union tables of If, and what a constant condition tells."""
+"""Branches: the union tables of If, and constant conditions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Loops: what stays known, what is widened, how long the stacks are, how often bodies are seen."""
+"""Loops: carried types that stay, that are widened, lengths of stacks, the number of inferences."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Pools over fewer elements than their kernel reaches over: the standard rounds the count down."""
+"""Pools over fewer elements than their kernel: the number of windows is rounded down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inference finds is in the file that is saved: valid, and the same when loaded again."""
+"""Inferred types are in the saved file, which is valid and loads with the same types."""
 
 import onnx
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever a run makes, in any body and iteration, is what inference said it would be."""
+"""Every value of every iteration has its inferred type."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""As strong as the standard's own inference, version by version; where not, why not."""
+"""Inference is as precise as onnx's for every version; the exceptions have reasons."""
 
 import onnx
 import pytest

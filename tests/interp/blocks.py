@@ -1,4 +1,4 @@
-"""Blocks written by hand, run by interp alone; and what comes out, compared exactly."""
+"""Hand-written blocks, run on interp and compared exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks: the environment, when values are let go, and the outer border of a run."""
+"""Blocks: the environment, when values are released, and errors of a run."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Operators that have no kernel but a definition: by the types at hand, once each."""
+"""Operators without a kernel run their definition, which is made once for the types at run time."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a Loop carries: any kind of value, that may change its shape and nothing else."""
+"""Carried values of a Loop: any kind of value; the shape may change, the dtype may not."""
 
 import ml_dtypes
 import numpy as np

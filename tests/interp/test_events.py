@@ -1,4 +1,4 @@
-"""The sequence of events a run tells."""
+"""The sequence of events of a run."""
 
 import numpy as np
 import pytest

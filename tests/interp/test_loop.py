@@ -1,4 +1,4 @@
-"""Loop: forms of trip count and condition, and what the body is given."""
+"""Loop: forms of trip count and condition, and the inputs of the body."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A result larger than the machine is an error before it is made."""
+"""A result that is larger than the machine's memory is an error before it is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scan: slices along axes and directions, states that keep their shape, sequences of no item."""
+"""Scan: slices along axes and directions, states of constant shape, sequences of length 0."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a Loop stacks: elements that are alike along a new axis, and no element at all."""
+"""Stacked outputs of a Loop: elements of one shape along a new axis, or none."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The verifier of programs: grammar, dominance, one writer, types; and who asks it."""
+"""The verifier of programs: grammar, dominance, one writer, types; and its callers."""
 
 from dataclasses import replace
 

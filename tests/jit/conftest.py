@@ -1,4 +1,4 @@
-"""Every test of native code begins without what was made before, and links what it makes."""
+"""Every test of native code starts with empty caches, and links the code it compiles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Memory between pages that nobody may touch, for kernels and numpy: `pytest tests/jit --fences`.
+"""Arrays of kernels and numpy between protected pages: `pytest tests/jit --fences`.
 
     block = page of its own figures, page that faults, the memory, page that faults
 

@@ -1,4 +1,4 @@
-"""An allocator for kernels that ends every block at a page nobody may touch.
+"""An allocator for kernels that ends every block at a protected page.
 
 A read or write beyond a block, or of one that was given back, ends the process at once.
 """

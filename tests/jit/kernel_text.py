@@ -1,4 +1,4 @@
-"""Kernels from text: parsed, verified, built anew, compiled and run."""
+"""Kernels from text: parsed, verified, rebuilt, compiled and run."""
 
 from __future__ import annotations
 

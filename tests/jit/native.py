@@ -1,4 +1,4 @@
-"""A model on the native engine, and whether it was compiled."""
+"""Runs a model on the native engine and tells whether it was compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long native sums keep their digits, as numpy's pairwise sums do."""
+"""Long native sums are as precise as numpy's pairwise sums."""
 
 from __future__ import annotations
 

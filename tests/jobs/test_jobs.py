@@ -1,4 +1,4 @@
-"""Jobs from end to end: each is made of commands that stand word for word on the page it names.
+"""Whole jobs: each consists of commands that stand word for word on its page.
 
 A job of `treadle` commands runs in this process; another is a script for bash, in which lines
 between `python - <<'END'` and `END` are code of the page. A job is skipped where a module that it

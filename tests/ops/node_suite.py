@@ -1,4 +1,4 @@
-"""onnx's backend suite of operators, run through `prepare` node by node."""
+"""onnx's node cases, run through `prepare` node by node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One node run by us and by onnxruntime, side by side."""
+"""Runs one node in treadle and in onnxruntime."""
 
 from __future__ import annotations
 

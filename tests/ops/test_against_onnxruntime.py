@@ -1,4 +1,4 @@
-"""Every version of the operators onnxruntime has kernels for, on the same operands."""
+"""Every version of the operators that onnxruntime implements, on the same operands."""
 
 from __future__ import annotations
 

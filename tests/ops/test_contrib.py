@@ -1,4 +1,4 @@
-"""Operators of onnxruntime's own: the table is its registry, and types come out of it."""
+"""onnxruntime's own operators: the table equals its registry, and types are inferred."""
 
 from pathlib import Path
 

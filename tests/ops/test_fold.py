@@ -1,4 +1,4 @@
-"""Folding: what is known before a run, and what must not be."""
+"""Constant folding: leaves that are evaluated before a run, and leaves that must not be."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the standard says of particular operators, worked out by hand."""
+"""Kernels against results worked out by hand from the standard."""
 
 import math
 

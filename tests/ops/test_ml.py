@@ -1,4 +1,4 @@
-"""ai.onnx.ml against onnxruntime, where onnxruntime takes the operands; else by hand."""
+"""ai.onnx.ml against onnxruntime, or against results worked out by hand."""
 
 import numpy as np
 import pytest

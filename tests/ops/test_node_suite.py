@@ -1,4 +1,4 @@
-"""onnx's own cases for operators, every one without control flow, node by node."""
+"""onnx's node cases of all operators but control flow."""
 
 import onnx
 import pytest

@@ -1,4 +1,4 @@
-"""Versions onnxruntime has no kernel for: what their schemas say, worked out by hand."""
+"""Versions that onnxruntime does not implement, against results worked out from their schemas."""
 
 import numpy as np
 import pytest

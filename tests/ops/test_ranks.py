@@ -1,4 +1,4 @@
-"""Operands of a wrong rank are named, with the rank that is wanted, in treadle's own words."""
+"""An operand of a wrong rank is an error that names the operand and the expected rank."""
 
 from __future__ import annotations
 

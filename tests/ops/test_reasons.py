@@ -1,4 +1,4 @@
-"""Why a run failed, in words for whoever wrote the model: short, and in one notation."""
+"""The reasons in run errors: short, for the model's author, and in one notation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bytes of results that operands size, before they are made: as many as the kernel then makes."""
+"""Predicted bytes of results are the bytes that the kernel then allocates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Probes of bindings: runs whose inputs and outputs are bound beforehand."""
+"""Probes of IOBinding: runs with bound inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small models, as files, that probes of both APIs run."""
+"""Small model files that probes run with both APIs."""
 
 from __future__ import annotations
 

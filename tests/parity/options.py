@@ -1,4 +1,4 @@
-"""Probes of the options, the enumerations and the functions of the package."""
+"""Probes of options, enumerations and functions of the package."""
 
 from __future__ import annotations
 

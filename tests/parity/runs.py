@@ -1,4 +1,4 @@
-"""Probes of runs: what is fed, asked for and given, of every type, at once and in threads."""
+"""Probes of runs: feeds, output names and results of every type, also in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes of how a session is made, and of what it tells."""
+"""Probes of a session's construction and its attributes."""
 
 from __future__ import annotations
 

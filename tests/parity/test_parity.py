@@ -1,4 +1,4 @@
-"""onnxruntime's Python API, name by name: what the page calls the same gives the same on both."""
+"""onnxruntime's Python API by name: names that the page calls the same behave the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equal results of a branch stay two values: runtimes answer one listed twice wrongly."""
+"""Equal results of a branch stay two values, since runtimes compute one listed twice wrongly."""
 
 from __future__ import annotations
 

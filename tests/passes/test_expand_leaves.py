@@ -1,4 +1,4 @@
-"""Leaves that somebody lacks become what the standard defines them by."""
+"""Operators that a runtime lacks are replaced by their definition."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exposed models: their outputs are what interp's listener hears, in the forms the rules say."""
+"""Exposed models: their outputs are the values of interp's events, in the documented forms."""
 
 import numpy as np
 import onnx

@@ -1,4 +1,4 @@
-"""What makes programs from elsewhere fit for ONNX: forms of loops, names, results of bodies."""
+"""Passes that prepare programs of other formats for ONNX: loops, names, results of bodies."""
 
 from __future__ import annotations
 

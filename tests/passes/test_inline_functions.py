@@ -1,4 +1,4 @@
-"""Functions take the place of their calls."""
+"""Calls are replaced by the bodies of their functions."""
 
 import numpy as np
 import pytest

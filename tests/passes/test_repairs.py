@@ -1,4 +1,4 @@
-"""Repairs: the repaired file is clean of what was mended, and runs to the same outputs."""
+"""Repairs: the repaired file has no such finding and the same outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes that change little: attributes, defaults, conditions, calls; and their order."""
+"""Small passes: attributes, defaults, conditions, calls, and their order."""
 
 import pytest
 

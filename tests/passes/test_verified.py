@@ -1,4 +1,4 @@
-"""Every pass that the package offers is verified: what it makes is a program."""
+"""Every pass of the package is verified: its result is a valid program."""
 
 import inspect
 from types import ModuleType

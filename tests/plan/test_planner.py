@@ -1,4 +1,4 @@
-"""Regions: who runs what, as large as possible, in an order that runs, and why."""
+"""The plan: the engine of each step, maximal regions, a valid order, and reasons."""
 
 from __future__ import annotations
 

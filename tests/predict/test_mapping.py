@@ -1,4 +1,4 @@
-"""Parquet files: every row once, in order, whoever did it, and whatever stopped it in between."""
+"""Parquet files: every row once and in order, across workers and interruptions."""
 
 from pathlib import Path
 

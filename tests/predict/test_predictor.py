@@ -1,4 +1,4 @@
-"""Batches of rows: the same rows in the same order, equal to a plain loop, whatever their kind."""
+"""Batches of rows: the results of a plain loop over rows, in order, for every kind of batch."""
 
 import pickle
 from collections.abc import Mapping

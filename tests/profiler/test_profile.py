@@ -1,4 +1,4 @@
-"""Where the time of a run goes: on native code, on interp, in onnxruntime; the trace."""
+"""Profiles: times in native code, interp and onnxruntime, and the trace file."""
 
 import json
 import platform

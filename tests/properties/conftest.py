@@ -1,4 +1,4 @@
-"""How long hypothesis looks: always at the same programs, or HYPOTHESIS_PROFILE=long for more."""
+"""Profiles of hypothesis: deterministic by default; HYPOTHESIS_PROFILE=long runs more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random closed programs: engines agree, files lose nothing, checks have nothing to say."""
+"""Random programs: engines agree, files round-trip, and checks find nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of a model on which a command fails: little, and the command still fails on it."""
+"""Reduced models are small, and the command still fails on them."""
 
 import json
 from pathlib import Path

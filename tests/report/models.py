@@ -1,4 +1,4 @@
-"""Text models the report tests look at."""
+"""Text models for the tests of reports."""
 
 from textwrap import dedent
 

@@ -1,4 +1,4 @@
-"""Outputs compared: whole numbers exactly, floats by dtype, every difference listed."""
+"""Comparison of outputs: integers exactly, floats by dtype, all differences listed."""
 
 import ml_dtypes
 import numpy as np

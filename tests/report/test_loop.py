@@ -1,4 +1,4 @@
-"""A loop in words: how often it runs, and what its ports are."""
+"""The report of a loop: its trip count and its ports."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A model in words and as data."""
+"""The report of a model, as text and as data."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A plan in words and as data."""
+"""The report of a plan, as text and as data."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Run-time values in words, and as plain data."""
+"""The report of run-time values, as text and as data."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The engines every case runs on, and what each of them is allowed to refuse."""
+"""The engines that run every case, and the cases that each may refuse."""
 
 from __future__ import annotations
 

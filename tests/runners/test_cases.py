@@ -1,4 +1,4 @@
-"""Every case on every engine, at every version where its model is legal."""
+"""Every case on every engine, in every version in which its model is valid."""
 
 from __future__ import annotations
 

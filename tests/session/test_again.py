@@ -1,4 +1,4 @@
-"""Sessions in other processes, and copies of them: made again, and right there."""
+"""Pickled and copied sessions, and sessions after a fork, give the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that are one call of an engine: fed by name once a feed has fitted."""
+"""Programs that are one call of an engine: called by input names after the first feed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What onnxruntime loads a session runs: false declarations, imports left out, dims of -1, maps."""
+"""Sessions run what onnxruntime loads: false declarations, missing imports, dims of -1, maps."""
 
 import numpy as np
 import onnx

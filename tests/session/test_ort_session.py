@@ -1,4 +1,4 @@
-"""What a session has besides `run`, on every engine: bindings, OrtValues, threads, providers."""
+"""onnxruntime's other session methods on every engine: bindings, OrtValues, providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InferenceSession: onnxruntime's habits, and what it takes beside them."""
+"""InferenceSession.run: onnxruntime's behaviour, and treadle's additions."""
 
 import threading
 

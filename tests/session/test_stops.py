@@ -1,4 +1,4 @@
-"""InferenceSession: runs that are bounded, terminated, interrupted."""
+"""Runs that are limited, terminated or interrupted."""
 
 import signal
 import subprocess

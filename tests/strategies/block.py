@@ -1,4 +1,4 @@
-"""A block being written as text, and what its program is drawn with."""
+"""A block that a strategy writes as text, and the state of drawing it."""
 
 from __future__ import annotations
 

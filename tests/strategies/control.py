@@ -1,4 +1,4 @@
-"""Steps with bodies: any form of Loop, Scan and If, and what their bodies give."""
+"""Steps with bodies: any form of Loop, Scan and If."""
 
 from __future__ import annotations
 

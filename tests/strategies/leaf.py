@@ -1,4 +1,4 @@
-"""Steps of one result whose shape the operands tell: any operator whose operands are there."""
+"""Steps with one result whose shape follows from the operands."""
 
 from __future__ import annotations
 

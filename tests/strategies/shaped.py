@@ -1,4 +1,4 @@
-"""Steps whose result's shape, or way, only the run tells: parts, lists, sequences."""
+"""Steps whose result has a data-dependent shape: slices, lists, sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting, merging, renaming, inlining, outlining, replacing: scopes are known at every depth."""
+"""Extracting, merging, renaming, inlining, outlining, replacing, with scopes at every depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance kit: its form, its verdicts, and that it stands alone."""
+"""The conformance kit: its files, its verdicts, and that it needs no treadle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that plants faults: what each kind plants is found, and told where it is."""
+"""The tool that plants faults: `compare` finds each kind at its place."""
 
 import random
 

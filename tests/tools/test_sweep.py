@@ -1,4 +1,4 @@
-"""The sweep finds what is known to be wrong, and interp and native code answer as the standard."""
+"""The sweep finds known faults, and interp and native code agree with the standard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tool says of a model's limits: met, met after a command, or what is in the way."""
+"""The report of a model's limits: met, met after a command, or the obstacles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters keep the same of a compiled loop, in windows or not, as of the events of interp."""
+"""Filters of a recorder keep the same values of a compiled loop as of interp's events."""
 
 import numpy as np
 import pytest

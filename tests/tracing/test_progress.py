@@ -1,4 +1,4 @@
-"""Progress: what it writes, and when."""
+"""Progress: its output and its times."""
 
 import io
 

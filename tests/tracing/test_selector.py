@@ -1,4 +1,4 @@
-"""Selectors: what a pattern picks of a model, and the errors of one that picks nothing."""
+"""Selectors: the values that a pattern picks, and the errors of one that picks none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Values in words, and their size."""
+"""Values as text, and their size."""
 
 import ml_dtypes
 import numpy as np

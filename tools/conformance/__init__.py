@@ -1,4 +1,4 @@
-"""Every case of tests/cases as a kit that any runtime's author can run, and what runtimes answer.
+"""The conformance kit: every case of tests/cases, to be run on any runtime, and the results.
 
     python -m tools.conformance write KIT     the kit: cases, index and the package `kit`, alone
     python -m tools.conformance run KIT       the runtimes installed here, each in its own process

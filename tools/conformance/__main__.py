@@ -16,7 +16,7 @@ PARTIES = ("treadle", "treadle.interp", "onnxruntime", "onnx.reference", "openvi
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 1 where treadle is wrong."""
+    """Run the actions; the exit code is 1 if treadle is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tools.conformance", description=__doc__)
     parser.add_argument("action", choices=("write", "run", "page", "all"))
     parser.add_argument("kit", type=Path, nargs="?", help="the folder of the kit")
@@ -29,13 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write(kit: Path) -> int:
-    """The kit."""
+    """Write the kit."""
     print(write_kit(kit), "folders of cases in", kit)
     return 0
 
 
 def run(kit: Path) -> int:
-    """The runtimes, each asked by the kit's own package in its own process."""
+    """Run all runtimes, each with the kit's own package in its own process."""
     codes = {
         party: subprocess.run(
             [sys.executable, "-m", "conformance", party], cwd=kit, check=False
@@ -46,7 +46,7 @@ def run(kit: Path) -> int:
 
 
 def page(kit: Path) -> int:
-    """The page and the reports."""
+    """Write the page and the reports."""
     write_pages(kit)
     subprocess.run(["ruff", "format", "--quiet", FOLDER], check=True)
     return 0

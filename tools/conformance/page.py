@@ -1,4 +1,4 @@
-"""docs/conformance.md: a row a case, a column a runtime."""
+"""Writes docs/conformance.md: one row for each case, one column for each runtime."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 COLUMNS = ("treadle", "onnxruntime", "onnx.reference", "openvino")
 _INTRODUCTION = """# Conformance of runtimes
 
-What runtimes make of {count} small models with `If`, `Loop` and `Scan`. Each asks one thing of the
-standard, at the opsets that changed it; the values due come from plain Python written from the
-standard's text. Written by `python -m tools.conformance all`.
+Results of runtimes on {count} small models with `If`, `Loop` and `Scan`. Each model tests one
+rule of the standard, at the opsets that changed it; the expected outputs come from plain Python
+written from the standard's text. Written by `python -m tools.conformance all`.
 
-- **right**: every run gives the values due, or fails where it has to.
-- **wrong**: it gives other values, or gives values where it has to fail.
-- **refused**: it says that it cannot load or run the model.
-- **crashed**: its process dies, or gives no answer in 30 seconds.
+- **right**: every run gives the expected outputs, or fails where the standard demands it.
+- **wrong**: other outputs, or outputs where the run has to fail.
+- **refused**: an error which says that the runtime cannot load or run the model.
+- **crashed**: the process ends, or gives no answer in 30 seconds.
 
-OpenVINO has the threads it takes by itself: with one it loses errors of a run and gives old memory.
-Numbers after a verdict are opsets. Every wrong answer and crash of another runtime has a
-[report](reports/README.md) with a model to paste. What operators outside control flow do at the
-limits of their types is in [known bugs of onnxruntime](known_bugs.md); which runtime to choose for
-which loop, in [a page of its own](which_runtime.md).
+OpenVINO runs with its default number of threads: with one thread it loses errors of a run and
+returns memory of earlier runs. Numbers after a verdict are opsets. Every wrong answer and crash of
+another runtime has a [report](reports/README.md) with a model to paste.
+[Known bugs of onnxruntime](known_bugs.md) lists wrong answers of operators outside control flow at
+the limits of their types; [another page](which_runtime.md) helps to choose a runtime for a loop.
 
 ## See it yourself
 
-The kit stands alone: with Python, numpy and onnx it asks any runtime. In a clone of this
-repository, write it into a folder:
+The kit tests any runtime and needs only Python, numpy and onnx. In a clone of this repository,
+write it into a folder:
 
 ```sh
 python -m tools.conformance write conformance-kit
 ```
 
-and there, without treadle:
+Then run it in that folder, without treadle:
 
 ```text
 cd conformance-kit
@@ -51,15 +51,15 @@ python -m conformance --name mine --python my_module:prepare
 python -m conformance --name mine --command "my-runtime {{model}} {{inputs}} {{outputs}}"
 ```
 
-The commands with `--only` tell in full what a case gave, the second of them at one opset. The exit
-code is 1 where a runtime was wrong or crashed. The README of the kit says what a function
-or a command of yours has to do.
+The commands with `--only` print the outputs of a case in full, the second of them for one opset.
+The exit code is 1 if a runtime was wrong or crashed. The README of the kit describes the function
+or the command that you have to write.
 
 """
 
 
 def write_pages(kit: Path) -> None:
-    """The page, and a report for each fault that a peer shows."""
+    """Write the page, and a report for each fault of another runtime."""
     runtimes = read_results(kit, COLUMNS)
     index = cases(kit)
     found = reports(kit, index, runtimes[1:])

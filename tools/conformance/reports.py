@@ -1,4 +1,4 @@
-"""docs/reports: for each fault of a peer a model to paste and a report ready to be filed."""
+"""Writes docs/reports: a report for each fault of another runtime, with a model to paste."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BAD = ("wrong", "crashed")
 _INTRODUCTION = """# Reports
 
 Faults of other runtimes that [the conformance kit](../conformance.md) finds, each with a small
-model that shows it, ready to be filed. Written by `python -m tools.conformance all`.
+model that reproduces it, ready to be filed. Written by `python -m tools.conformance all`.
 
 | runtime | version | fault | cases |
 |---|---|---|---|
@@ -46,7 +46,7 @@ class Report:
 def reports(
     kit: Path, index: Sequence[Mapping[str, Any]], runtimes: Sequence[Runtime]
 ) -> list[Report]:
-    """One for each fault of faults.toml that shows, and one for each other case that is wrong."""
+    """A report for each fault of faults.toml that still occurs, and for each other wrong case."""
     entries = {case["name"]: case for case in index}
     return [
         _report(kit, runtime, title, names, entries)
@@ -56,7 +56,7 @@ def reports(
 
 
 def write_reports(found: Sequence[Report]) -> None:
-    """The folder, whole: reports of faults that are gone go too."""
+    """Write the folder anew, so that reports of faults that no longer occur are deleted."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     for report in found:
         path = FOLDER / report.path
@@ -116,7 +116,7 @@ The standard, {case.source}.
 def _runs_that_show_it(
     kit: Path, runtime: str, case: loader.Case, answer: Answer
 ) -> list[loader.Run]:
-    """The wrong run, with one before it, or all, where a new process answers it rightly alone."""
+    """The wrong run; with earlier ones if a new process computes it rightly without them."""
     folder = kit / "cases" / case.name / f"opset_{answer.opset}"
     runs = runs_of(case)
     for first in (answer.run, max(answer.run - 1, 0)):
@@ -126,7 +126,7 @@ def _runs_that_show_it(
 
 
 def _shows(runtime: str, folder: Path, numbers: range, runs: Sequence[loader.Run]) -> bool:
-    """Whether a new process that runs these answers the last of them wrongly."""
+    """Whether the last of these runs is wrong in a new process."""
     ask = Child(runtime, SECONDS)
     for k in numbers:
         question = Question(folder / "model.onnx", folder / f"test_data_set_{k}")

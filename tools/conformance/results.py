@@ -1,4 +1,4 @@
-"""What runtimes answered, read back from a kit's results."""
+"""Reads the results of the runtimes from a kit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from tools.conformance.kit.verdicts import KINDS, read_index
 
 NAMES = {"onnx.reference": "onnx.reference", "openvino": "OpenVINO"}
-"""How a page writes a runtime, where not as the kit does."""
+"""The titles of runtimes on the page, where they differ from their names in the kit."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a runtime made of one run of a case at an opset."""
+    """The verdict on one run of a case at an opset."""
 
     opset: int
     run: int
@@ -40,7 +40,7 @@ class Runtime:
 
 
 def read_results(kit: Path, names: Sequence[str]) -> list[Runtime]:
-    """The runtimes of these names."""
+    """Read the results of the runtimes of these names."""
     return [_runtime(json.loads((kit / "results" / f"{each}.json").read_text())) for each in names]
 
 
@@ -61,12 +61,12 @@ def cases(kit: Path) -> list[Mapping[str, Any]]:
 
 
 def worst(answers: Sequence[Answer], opset: int) -> Answer:
-    """The answer that says most against a runtime at an opset."""
+    """The worst answer of a runtime at an opset."""
     return max((a for a in answers if a.opset == opset), key=lambda a: KINDS.index(a.verdict))
 
 
 def opsets(found: Sequence[int], every: Sequence[int]) -> str:
-    """Opsets in few words: runs of neighbours among all opsets of the case."""
+    """Opsets as ranges of neighbours among all opsets of the case: `8 to 13, 21`."""
     parts: list[list[int]] = []
     for opset in found:
         if parts and every.index(opset) == every.index(parts[-1][-1]) + 1:

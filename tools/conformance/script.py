@@ -1,4 +1,4 @@
-"""A program to paste that shows what a runtime makes of a model."""
+"""Writes a program to paste that shows the outputs of a runtime for a model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _feeds(feeds: Mapping[str, object]) -> str:
 
 
 def literal(value: object) -> str:
-    """A value as Python that numpy reads."""
+    """A value as a Python expression with numpy."""
     if value is None:
         return "None"
     if isinstance(value, list):

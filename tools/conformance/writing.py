@@ -1,4 +1,4 @@
-"""Writes the kit: cases as onnx's backend tests have them, an index, and the package that asks."""
+"""Writes the kit: cases in the form of onnx's backend tests, an index, and the package."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KIT = Path(__file__).parent / "kit"
 LICENSE = Path(__file__).parents[2] / "LICENSE"
 FORMAT = 1
 OPSETS = (8, 9, 11, 13, 16, 21, 25, 28)
-"""Each that changes more than element types, and some of the newer ones."""
+"""The opsets that change more than element types, and some of the newer ones."""
 
 
 def write_kit(folder: Path, names: Mapping[str, Case] | None = None) -> int:
-    """The kit in a new folder, all cases or some; how many folders of cases it has."""
+    """Write all or some cases into a new folder; returns the number of folders of cases."""
     folder.mkdir(parents=True)
     chosen = [case for case in (names or cases()).values() if runs_of(case)]
     index = {"format": FORMAT, "cases": [_entry(case) for case in chosen]}
@@ -35,12 +35,12 @@ def write_kit(folder: Path, names: Mapping[str, Case] | None = None) -> int:
 
 
 def runs_of(case: Case) -> list[Run]:
-    """The runs about which the standard says one thing; none set an option of a runtime."""
+    """The runs on which the standard is clear, without options of a runtime."""
     return [run for run in case.runs if not run.options and not run.disputed]
 
 
 def opsets_of(case: Case) -> list[int]:
-    """The opsets at which the kit has a case: the first, and those of OPSETS."""
+    """The opsets of a case in the kit: its first, and those of OPSETS."""
     return [opset for opset in case.versions() if opset == case.opsets[0] or opset in OPSETS]
 
 

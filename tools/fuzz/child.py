@@ -1,4 +1,4 @@
-"""One target under atheris, in this process, until its time is up or a case goes wrong.
+"""Fuzzes one target with atheris in this process, until time is up or a case fails.
 
     python -m tools.fuzz.child model -max_total_time=60 corpus
 

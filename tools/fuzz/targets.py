@@ -1,4 +1,4 @@
-"""What is fuzzed: for each target its seeds, how a case is changed, and what is done with it.
+"""The targets of fuzzing: seeds, mutation, and the code that runs on a mutated case.
 
 A case goes wrong when anything but a TreadleError or a MemoryError comes of it (`TREADLE_DEBUG`
 lets treadle's own bugs through as they are), when it takes too long, or when engines differ.

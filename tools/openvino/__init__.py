@@ -1,1 +1,1 @@
-"""Random and recorded IR beside OpenVINO itself, which answers in a process of its own."""
+"""Compares random and recorded IR with OpenVINO, which runs in its own process."""

@@ -1,4 +1,4 @@
-"""Which edges of ONNX's If, Loop and Scan are right in OpenVINO, as treadle writes them.
+"""Finds edge cases of If, Loop and Scan, as treadle writes them, that OpenVINO runs right.
 
     python -m tools.openvino.control_flow [NAME ...] [--update]
 

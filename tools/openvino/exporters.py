@@ -1,4 +1,4 @@
-"""Which exporters' models are right in OpenVINO: as treadle writes them, as OpenVINO converts them.
+"""Finds exporters' models that OpenVINO runs right, converted by treadle or by OpenVINO.
 
     python -m tools.openvino.exporters [NAME ...] [--update]
 

@@ -1,4 +1,4 @@
-"""Random programs of IR, run in every way there is, and compared.
+"""Runs random IR programs in four ways, and compares the outputs.
 
     python -m tools.openvino.fourways --count 1000 --seed 0 [--keep FOLDER]
 

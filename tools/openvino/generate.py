@@ -1,4 +1,4 @@
-"""Random programs of IR: nested Loop, TensorIterator and If over a dozen operators.
+"""Generates random IR programs: nested Loop, TensorIterator and If over a dozen operators.
 
 The same program for the same seed. What OpenVINO is known to do wrong (deviations.toml) is left
 out: conditions that are false at the start, inner loops that may not run and stack, slices that

@@ -1,4 +1,4 @@
-"""Random bodies of IR, without loops and branches: a dozen operators over what is there."""
+"""Generates random IR bodies without control flow, over a dozen operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes operators.npz anew: one layer of every kind, with OpenVINO's own answer. Needs openvino.
+"""Writes operators.npz: one layer of every kind, with OpenVINO's outputs. Needs openvino.
 
     python -m tools.openvino.make_operators tests/formats/openvino/data/operators.npz
 

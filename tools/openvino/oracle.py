@@ -1,4 +1,4 @@
-"""The real OpenVINO, asked from outside: it runs in a process that may crash or hang.
+"""Runs OpenVINO in another process, which may crash or hang.
 
 It is the one of this Python, or of the Python that the variable TREADLE_OPENVINO_PYTHON names.
 """

@@ -1,4 +1,4 @@
-"""OpenVINO answering from a process of its own, which it may take down: no test imports this.
+"""The process that runs OpenVINO and may crash; no test imports it.
 
 Reads pickled requests from stdin and writes pickled answers to stdout, one for one, until stdin
 ends. What OpenVINO prints goes to stderr. A request is a dict:

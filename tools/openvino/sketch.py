@@ -1,4 +1,4 @@
-"""IR files written by hand, layer by layer: for forms no exporter writes."""
+"""Writes IR files by hand, layer by layer, for forms that no exporter writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that were tampered with are loaded: each gives a model, or a LoadError with file and line.
+"""Loads corrupted files: each gives a model, or a LoadError with file and line.
 
     python -m tools.openvino.tampering --count 10000 --seed 0
 

@@ -1,4 +1,4 @@
-"""How often `treadle.compare` names the culprit of a planted fault, and its iteration.
+"""Counts how often `treadle.compare` names the step and iteration of a planted fault.
 
     python -m tools.plant_faults --seed 1 [--each 25] [--got jit] [--wanted interp] [FOLDER]
 

@@ -1,4 +1,4 @@
-"""The kinds of faults: each changes one thing of a model, and says where the culprit is."""
+"""The kinds of faults: each changes one thing of a model and names its step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models with nested loops and branches, for faults to be planted in."""
+"""Models with nested loops and branches, for planted faults."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A release: wheel and sdist, built, checked, and tried in an environment of their own."""
+"""A release: wheel and sdist, built, checked, and tried in a fresh environment."""

@@ -1,4 +1,4 @@
-"""python -m tools.release build|smoke: what CI does of a release.
+"""Builds and tries a release: python -m tools.release build|smoke.
 
 `build` makes wheel and sdist in dist/, checks them with twine, and that the version is the tag's
 and the changelog's, and the wheel within its budget; links and urls are looked at with an address

@@ -1,4 +1,4 @@
-"""The site: docs/ and the pages at the root, with references made from the code, built by Zensical.
+"""The site: docs/ and the pages at the root, with a reference of the code, built by Zensical.
 
     python -m tools.site            into build/site; fails on any warning
     python -m tools.site --stage    only what Zensical reads, in build/site_source

@@ -1,4 +1,4 @@
-"""The references made from the code: Python's names, the verbs, and indexes of folders of pages."""
+"""Writes the reference: Python's public names, the commands, and indexes of folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies every page into the site's source, with its links made right for the new place."""
+"""Copies every page into the site's source, and adapts its links."""
 
 from __future__ import annotations
 

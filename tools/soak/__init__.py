@@ -1,1 +1,1 @@
-"""python -m tools.soak: native code for minutes on end, where the suite takes seconds."""
+"""The soak: native code under load for minutes, where the suite takes seconds."""

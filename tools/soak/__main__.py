@@ -1,4 +1,4 @@
-"""python -m tools.soak: the native engine under load, until something gives way.
+"""Runs native code under load until the time is up or a test fails: python -m tools.soak.
 
     programs     random programs, and loops over random shapes, beside interp, for --seconds
     lengths      one session, 10,000 runs of changing lengths: memory must not grow

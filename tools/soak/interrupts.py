@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a run, compiling too: it ends soon, the session is as good as before."""
+"""Ctrl-C at random moments, also while compiling: the run ends soon, the session still works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One session and thousands of lengths: right every time, in the memory it began with."""
+"""Runs one session with thousands of lengths: right results, constant memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over random shapes: chains of operators on arrays, carried, sliced and stacked."""
+"""Generates loops over random shapes: chains of operators on carried, sliced, stacked arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs and random shapes: native code and interp give the same, or fail the same."""
+"""Random programs and shapes: native code and interp agree in outputs and errors."""
 
 from __future__ import annotations
 

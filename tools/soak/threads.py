@@ -1,4 +1,4 @@
-"""Many threads on one session: each gets its own answer, or its own error."""
+"""Many threads on one session: each gets its own outputs or its own error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators at the edges of their types, on onnxruntime, interp and native code.
+"""The sweep: operators at the limits of their types, on onnxruntime, interp and native code.
 
     python -m tools.sweep                all operators: writes the table of known bugs and its page
     python -m tools.sweep --seconds 60   as many as fit into a minute, evenly; writes nothing

@@ -1,4 +1,4 @@
-"""Asks all parties everything, and writes what onnxruntime gets wrong."""
+"""Runs the sweep on all engines, and writes the table of onnxruntime's wrong answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values at the edges of element types, by the name of the edge."""
+"""Values at the limits of element types, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parties, each asked the same: onnxruntime in a child process, interp, native code."""
+"""The engines of the sweep: onnxruntime in a child process, interp, native code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked: the standard's own cases of an operator, over other types, values and extents."""
+"""The cases of the sweep: onnx's node cases with other types, values and extents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third opinion where parties differ: exact whole numbers, else onnx.reference."""
+"""Decides where engines differ: exact integers, else onnx.reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found as rows, and the two files they become: the package's table and the docs' page."""
+"""Writes the results of the sweep: the package's table and the docs' page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings models to every opset with treadle and its peers, and runs what comes out.
+"""Converts models to every opset with treadle and other tools, and runs the results.
 
     python -m tools.versions --who treadle --group exporters     as far as it was not done before
     python -m tools.versions --write                             docs/versions.md from the findings

@@ -1,4 +1,4 @@
-"""Works through the cases that have no finding yet, one child process after the other."""
+"""Runs the cases that have no result yet, each in a child process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models: of exporters, of control flow at its edges, of onnx's suite of operators."""
+"""The models: of exporters, of control flow at its edges, of onnx's operator suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every change of an operator's schema from opset 9 on, and how each direction is taken."""
+"""Every change of an operator's schema from opset 9 on, with treadle's conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found, in files that only grow: one line of JSON for each model and opset."""
+"""Results in files that are only appended to: a line of JSON for each model and opset."""
 
 from __future__ import annotations
 

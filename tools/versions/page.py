@@ -1,4 +1,4 @@
-"""docs/versions.md: how many models each party brings to each opset, and what has no form."""
+"""Writes docs/versions.md: how many models each tool converts, and operators without a form."""
 
 from __future__ import annotations
 

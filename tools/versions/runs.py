@@ -1,4 +1,4 @@
-"""One model brought to one opset by one of the parties, loaded, run and compared."""
+"""Converts one model to one opset with one tool, then loads, runs and compares it."""
 
 from __future__ import annotations
 

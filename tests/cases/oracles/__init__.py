@@ -1,4 +1,4 @@
-"""What the cases must give, in plain Python and numpy, written from the standard's text.
+"""The expected outputs of the cases, in plain Python and numpy, written from the standard's text.
 
 One module a folder of cases, one function a case: it takes the inputs by name and gives the outputs
 in order. Nothing here runs an engine; `test_cases.py` holds every case file against it.

@@ -1,4 +1,4 @@
-"""When two ModelProtos say the same: the normalisation under which a round trip is lossless.
+"""Normalizes ModelProtos, so that equal models compare equal after a round trip.
 
 * tensors are compared by their data, not by which field holds them (raw_data or typed)
 * attributes and value_info are ordered by name; an empty text is one left out

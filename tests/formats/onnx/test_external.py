@@ -1,4 +1,4 @@
-"""External data: mapped, never copied; only from inside the model's own folder."""
+"""External data is mapped, not copied, and must lie in the model's folder."""
 
 import numpy as np
 import onnx

@@ -1,4 +1,4 @@
-"""Files full of faults are told of in time that grows with their size, not with its square."""
+"""The time to report the faults of a file grows linearly with its size."""
 
 import time
 

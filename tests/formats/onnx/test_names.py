@@ -1,4 +1,4 @@
-"""Closing bodies: what captures become, and what is wrong with names."""
+"""Bodies become closed: captures become operands, and faulty names give findings."""
 
 import pytest
 

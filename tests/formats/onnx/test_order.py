@@ -1,4 +1,4 @@
-"""Nodes out of order: sorted when read, said by a check, written in order by a repair."""
+"""Unsorted nodes: sorted when read, reported by a check, written sorted by a repair."""
 
 import numpy as np
 import onnx

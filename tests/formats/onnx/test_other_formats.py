@@ -1,4 +1,4 @@
-"""Files of other formats are called by their name, with the way to an ONNX model."""
+"""Files of other formats are named in the error, with a way to an ONNX model."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""save(load(m)) says what m said, for every model of onnx's backend suite."""
+"""save(load(m)) equals m for every model of onnx's backend suite."""
 
 import json
 import warnings

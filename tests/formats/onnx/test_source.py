@@ -1,4 +1,4 @@
-"""What may be loaded, and what a source that is no model is told."""
+"""Sources that can be loaded, and the errors for those that cannot."""
 
 import onnx
 import onnx_ir

@@ -1,4 +1,4 @@
-"""The text form: what is written is read again, quoted names and sparse tensors included."""
+"""The text form can be read back, with quoted names and sparse tensors."""
 
 import numpy as np
 import onnx

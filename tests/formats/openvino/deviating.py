@@ -1,4 +1,4 @@
-"""Programs on which OpenVINO's CPU plugin does not do what its documentation says.
+"""Programs on which OpenVINO's CPU plugin deviates from its documentation.
 
 Each is a function of the same name as its entry in deviations.toml; it writes a file and says what
 to feed it. The last run is the one that deviates.

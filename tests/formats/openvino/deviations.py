@@ -1,4 +1,4 @@
-"""Reads deviations.toml: where OpenVINO is known to do otherwise than treadle."""
+"""Reads deviations.toml: the known differences between OpenVINO and treadle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The IR models beside the tests, and what they are fed and give.
+"""The IR models of the tests, with their inputs and outputs.
 
 `in<k>__<name>` is feed k, `out<k>__<name>` what OpenVINO 2026.4.1 answered; `ov<k>__` and
 `ort<k>__` where both OpenVINO and onnxruntime did, for models that came from ONNX.

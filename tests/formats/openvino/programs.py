@@ -1,4 +1,4 @@
-"""Small programs of IR that tests of loops and of the oracle share."""
+"""Small IR programs, shared by the tests of loops and of the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR to ONNX and to IR again: treadle and OpenVINO give the recorded answers all the same."""
+"""IR to ONNX and back to IR: treadle and OpenVINO still give the recorded outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that OpenVINO does not write by itself, or answers otherwise: what their pages say."""
+"""Layers that OpenVINO does not write, or computes differently from its documentation."""
 
 from __future__ import annotations
 

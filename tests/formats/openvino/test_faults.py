@@ -1,4 +1,4 @@
-"""What is not supported, or does not fit, is found layer by layer, all at once."""
+"""Unsupported and invalid layers are all reported at once."""
 
 # ruff: noqa: E501 - tables, a row a line
 

@@ -1,4 +1,4 @@
-"""Every IR file OpenVINO wrote: it loads, and gives the recorded answers on every way to run it."""
+"""Every IR file written by OpenVINO loads and gives the recorded outputs on every engine."""
 
 from __future__ import annotations
 

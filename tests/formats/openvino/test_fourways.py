@@ -1,4 +1,4 @@
-"""The short form of fourways.py: random programs mean the same in every way of running them."""
+"""Random IR programs give the same outputs in four ways of running them (short form)."""
 
 from __future__ import annotations
 

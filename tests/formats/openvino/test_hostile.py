@@ -1,4 +1,4 @@
-"""Files that were tampered with: a model or a LoadError with file and line, never anything else."""
+"""Corrupted files give a model, or a LoadError with file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop, TensorIterator and If by hand: every mode and port the documentation names."""
+"""Hand-written Loop, TensorIterator and If: every documented mode and port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One layer of every kind: what OpenVINO 2026.4.1 answered is what the leaves it becomes give."""
+"""One layer of every kind: treadle gives OpenVINO 2026.4.1's recorded outputs."""
 
 from __future__ import annotations
 

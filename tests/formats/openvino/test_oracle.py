@@ -1,4 +1,4 @@
-"""OpenVINO itself, asked: the recorded answers are its own, and its deviations are still there.
+"""The recorded outputs and deviations agree with the installed OpenVINO.
 
 Left out with the reason where openvino is not installed.
 """

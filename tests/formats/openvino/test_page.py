@@ -1,4 +1,4 @@
-"""docs/openvino.md: what is read of OpenVINO IR; its tables are written by this.
+"""docs/openvino.md: its tables of supported layers are generated here.
 
 `pytest tests/formats/openvino/test_page.py --update-golden` writes them anew.
 """

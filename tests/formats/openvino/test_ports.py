@@ -1,4 +1,4 @@
-"""Port maps name outputs by number; where these are not the ports' own, only their order counts."""
+"""Port maps with numbers that are not port ids: their order counts."""
 
 from __future__ import annotations
 

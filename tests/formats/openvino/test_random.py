@@ -1,4 +1,4 @@
-"""RandomUniform: no values are right, but their spread is."""
+"""RandomUniform: the distribution of its values."""
 
 from __future__ import annotations
 

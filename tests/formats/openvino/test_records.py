@@ -1,4 +1,4 @@
-"""The .xml: what is written is read again, and what is wrong is refused with its line."""
+"""The .xml: written files can be read back, and invalid ones are refused with the line."""
 
 # ruff: noqa: E501 - tables, a row a line
 

@@ -1,4 +1,4 @@
-"""The .bin: constants of every element type, and places that are not there."""
+"""The .bin: constants of every element type, and offsets outside the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands computed right where a Join has them, and those that cannot be."""
+"""Operands of a Concat are computed in place where possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants that are rearranged or converted inside a loop: done once, when the kernel is made."""
+"""Constants that are rearranged or converted in a loop: done once, when the kernel is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions of few terms in a loop: sums of shifted views, which stay with the loop."""
+"""Convolutions of few terms in a loop are native sums of shifted views."""
 
 from __future__ import annotations
 

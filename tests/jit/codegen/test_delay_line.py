@@ -1,4 +1,4 @@
-"""Carried values that only move on: windows over what was there and what came."""
+"""Carried shift registers become delay lines: windows over their history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carried arrays whose next value cannot be written over them: two memories that take turns."""
+"""Carried arrays that cannot be updated in place have two buffers, which are swapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the run tells is checked when it runs: where it does not fit another engine answers.
+"""Guards of dynamic extents: if one fails, another engine runs the region.
 
 In every iteration `x` is the first m rows of p, `y` a list of m numbers. That m is fed as a float
 keeps it from being known when the kernel is made.

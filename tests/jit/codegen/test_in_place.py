@@ -1,4 +1,4 @@
-"""States that go through branches and inner loops: in place where nobody sees it."""
+"""In-place updates of carried arrays through branches and inner loops."""
 
 from __future__ import annotations
 

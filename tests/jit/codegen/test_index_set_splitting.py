@@ -1,4 +1,4 @@
-"""Joins that are in no memory: nests that read them are cut in pieces."""
+"""Concats that are not stored: the nests that read them are split."""
 
 from __future__ import annotations
 

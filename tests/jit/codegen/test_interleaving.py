@@ -1,4 +1,4 @@
-"""Elements side by side where each waits long for its functions."""
+"""Elements are interleaved where chains of functions have a long latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""max_iterations in native code: counted as interp counts, all loops of the run together."""
+"""max_iterations in native code counts the iterations of all loops, as interp does."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear recurrences, several iterations at once: as exact as float64, never where they jump."""
+"""Linear recurrences by parallel prefix: as exact as float64, and not used for jumps."""
 
 from __future__ import annotations
 

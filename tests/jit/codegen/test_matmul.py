@@ -1,4 +1,4 @@
-"""Products of matrices in native code: every way they are computed, against interp."""
+"""Matrix products in native code: every implementation against interp."""
 
 from __future__ import annotations
 

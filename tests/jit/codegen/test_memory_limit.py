@@ -1,4 +1,4 @@
-"""max_bytes in native code: what loops hold, weighed as interp weighs it."""
+"""max_bytes in native code counts the bytes that loops hold, as interp does."""
 
 import numpy as np
 import pytest

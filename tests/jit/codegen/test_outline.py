@@ -1,4 +1,4 @@
-"""Large kernels: their nests are functions, equal ones are one, and the answers are the same."""
+"""Large kernels: nests become functions, equal functions one, with the same outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors written by index inside loops: in place where nobody sees it, and never otherwise."""
+"""Scatter in loops: in place where nothing else reads the tensor, and only there."""
 
 from __future__ import annotations
 

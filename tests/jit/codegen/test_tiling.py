@@ -1,4 +1,4 @@
-"""Loops turned inside out: large states computed element by element, a part at a time."""
+"""Tiled loops: large states are computed a tile at a time, for all iterations."""
 
 from __future__ import annotations
 

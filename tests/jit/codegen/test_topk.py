@@ -1,4 +1,4 @@
-"""TopK in native code: any k, any axis, equal elements in the order of their places."""
+"""TopK in native code: any k, any axis, equal elements in order of their index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that have as many elements as what they look at, in another choice or order."""
+"""Views with as many elements as their source, in another order or choice."""
 
 from __future__ import annotations
 

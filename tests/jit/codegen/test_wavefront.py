@@ -1,4 +1,4 @@
-"""Recurrences over a grid by antidiagonals: the same cells as row by row."""
+"""Recurrences over a grid run by antidiagonals, with the same cells as row by row."""
 
 from __future__ import annotations
 

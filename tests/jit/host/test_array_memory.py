@@ -1,4 +1,4 @@
-"""Memory that kernels ask for comes back, however they end."""
+"""Memory that kernels allocate is freed, however they end."""
 
 from __future__ import annotations
 

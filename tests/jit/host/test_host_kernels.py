@@ -1,4 +1,4 @@
-"""Operators that only another engine has a kernel for, called from inside compiled loops."""
+"""Operators that only another engine implements are called from compiled loops."""
 
 from __future__ import annotations
 

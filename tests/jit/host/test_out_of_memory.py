@@ -1,4 +1,4 @@
-"""Memory that runs out is an error that says where; the process and the session live on."""
+"""Running out of memory is an error with its place; process and session continue."""
 
 import subprocess
 import sys

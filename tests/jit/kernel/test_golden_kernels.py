@@ -1,4 +1,4 @@
-"""Kernels of small loops, as text."""
+"""The kernel IR of small loops, as golden text."""
 
 from __future__ import annotations
 

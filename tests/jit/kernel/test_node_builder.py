@@ -1,4 +1,4 @@
-"""What the builder of kernels does to nodes as they are written, as text in and text out.
+"""CSE and LICM of the kernel IR, which apply as nodes are written: text in and text out.
 
 Equal nodes become one (common subexpression elimination), and nodes that no iteration changes leave
 their loops (loop-invariant code motion).

@@ -1,4 +1,4 @@
-"""What the printer writes the parser reads as the same kernel, and text can be run."""
+"""The parser reads the text that the printer writes as the same kernel, and text can be run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values without a native form inside compiled loops: held outside, known by number."""
+"""Values without a native form in compiled loops: boxed, with integers as handles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values without a native form that loops slice, stack, and carry as the state of a Scan."""
+"""Boxed values that loops slice and stack, and that a Scan carries as state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the standard forbids is an error of every engine: negative lengths, a bias that is short."""
+"""Forbidden operands are errors on every engine: negative lengths, a bias that is too short."""
 
 from __future__ import annotations
 

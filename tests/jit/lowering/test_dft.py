@@ -1,4 +1,4 @@
-"""Fourier transforms in loops: native, and as numpy has them."""
+"""Fourier transforms in native loops, compared with numpy."""
 
 from __future__ import annotations
 

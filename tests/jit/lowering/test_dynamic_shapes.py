@@ -1,4 +1,4 @@
-"""Values whose extents only the run tells, in native code."""
+"""Values with dynamic extents in native code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operator of native code with every element type that its schema has."""
+"""Every native operator with every element type of its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators without native code: called out for from inside the loop."""
+"""Host calls: operators without native code in compiled loops."""
 
 from __future__ import annotations
 

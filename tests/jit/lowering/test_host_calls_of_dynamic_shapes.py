@@ -1,4 +1,4 @@
-"""Calls out of native code whose operands or results have shapes that only the run tells."""
+"""Host calls whose operands or results have dynamic shapes."""
 
 from __future__ import annotations
 

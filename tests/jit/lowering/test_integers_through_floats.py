@@ -1,4 +1,4 @@
-"""Operators that take whole numbers through floats, against their numpy kernels, exactly."""
+"""Operators that convert integers to floats, exactly as their numpy kernels do."""
 
 from __future__ import annotations
 

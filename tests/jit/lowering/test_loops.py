@@ -1,4 +1,4 @@
-"""Loops in native code: what they carry, slice and stack, what stops them."""
+"""Loops in native code: carried, sliced and stacked values, and conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops in the branches of an If at the top: native, as loops beside it are."""
+"""Loops in the branches of an If of the main graph are native."""
 
 from __future__ import annotations
 

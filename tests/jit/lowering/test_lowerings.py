@@ -1,4 +1,4 @@
-"""Every lowering against the numpy kernels: over dtypes, in registers and in loops over memory."""
+"""Every lowering against the numpy kernels: over dtypes, in registers and in memory."""
 
 from __future__ import annotations
 

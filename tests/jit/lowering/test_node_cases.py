@@ -1,4 +1,4 @@
-"""Native operators against the standard's own cases, each as the body of a Scan.
+"""Native operators against onnx's node cases, each as the body of a Scan.
 
 A few cases of each operator here; `python -m tools.node_cases` runs all of them.
 """

@@ -1,4 +1,4 @@
-"""Forms of operators that the standard's own cases leave out, against their numpy kernels."""
+"""Forms of operators that onnx's node cases leave out, against their numpy kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every version of every operator that has native code, against its numpy kernel.
+"""Every version of every native operator against its numpy kernel.
 
 The operands are the standard's own of a newer version where that has the same form; the rest is
 written here.

@@ -1,4 +1,4 @@
-"""Operators on a state that grows by a row in every iteration: extents only the run tells."""
+"""Operators on a state that grows by a row in every iteration."""
 
 from __future__ import annotations
 

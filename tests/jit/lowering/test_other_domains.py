@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml and of treadle's own domain in native code, against their kernels."""
+"""Operators of ai.onnx.ml and of treadle's domain in native code, against their kernels."""
 
 from __future__ import annotations
 

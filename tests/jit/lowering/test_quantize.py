@@ -1,4 +1,4 @@
-"""Quantization in loops: native code gives interp's numbers, and what it declines is called."""
+"""Quantization in loops: native code gives interp's bits; declined forms are host calls."""
 
 from __future__ import annotations
 

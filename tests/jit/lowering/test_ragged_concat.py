@@ -1,4 +1,4 @@
-"""Lists of unlike elements joined along any axis, and tensors split into them, natively."""
+"""Ragged sequences concatenated along any axis, and tensors split into them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the elements of lists: what a type, a declaration, or a list beside it tells."""
+"""Extents of the elements of ragged sequences that are known from types and declarations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of elements that differ, and optionals that may be empty, natively: by their parts."""
+"""Ragged sequences, and optionals that may be empty, as component arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences in native code: tensors with a first axis as long as the run makes it."""
+"""Uniform sequences in native code: tensors with a dynamic first axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of a Slice backwards and powers of whole numbers, against their numpy kernels, exactly."""
+"""Slices with negative steps and integer powers, exactly as their numpy kernels."""
 
 from __future__ import annotations
 

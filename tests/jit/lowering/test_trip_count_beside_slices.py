@@ -1,4 +1,4 @@
-"""Loops with a trip count beside slices, as OpenVINO has them: never more than there is."""
+"""Loops with both a trip count and slices, as in OpenVINO, end with the slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/native.md is what is registered; `--update-golden` writes it anew."""
+"""docs/native.md lists the registered lowerings; `--update-golden` writes it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Whether a loop is worth native code where onnxruntime would run it as well."""
+"""Loops that are compiled, or left to onnxruntime because it is expected to be faster."""
 
 from __future__ import annotations
 

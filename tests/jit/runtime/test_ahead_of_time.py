@@ -1,4 +1,4 @@
-"""What `explain` says before any data came: code of types alone, which no later run hangs on."""
+"""`explain` before the first run: code for declared types, which later runs do not use."""
 
 from __future__ import annotations
 

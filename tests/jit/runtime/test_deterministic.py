@@ -1,4 +1,4 @@
-"""With `use_deterministic_compute` the bits hang on a run's own data, not on what ran before."""
+"""With `use_deterministic_compute` results do not depend on earlier runs."""
 
 from __future__ import annotations
 

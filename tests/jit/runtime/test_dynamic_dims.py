@@ -1,4 +1,4 @@
-"""Variable-length traffic: after a few shapes one kernel serves all."""
+"""Inputs of many lengths: after a few shapes one kernel serves all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` says of native code: compiled, hoisted, fused, in place, called outside."""
+"""`explain` of native code: compiled, hoisted, fused, in place, host calls."""
 
 from __future__ import annotations
 

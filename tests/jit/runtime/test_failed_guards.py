@@ -1,4 +1,4 @@
-"""Code that does not fit the data it runs on: other code is made, or another engine runs it."""
+"""A failed guard: another kernel is made, or another engine runs the region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user sees of a fault of the compiler: the answer of another engine, and why."""
+"""A fault of the compiler: another engine answers, and a warning gives the reason."""
 
 import numpy as np
 import pytest

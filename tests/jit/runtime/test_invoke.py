@@ -1,4 +1,4 @@
-"""A call of native code: what it is fed, what it gives, what stands by it, what it leaves."""
+"""Calls of native code: arguments, results, ownership of memory, and the state afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""max_seconds and terminate hold while native code is made, which goes on all the same."""
+"""max_seconds and terminate hold while a kernel is compiled, which continues."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A loop that native code declines as it runs: the model is planned anew without it, once."""
+"""A loop that native code declines at run time is planned again without it, once."""
 
 from __future__ import annotations
 

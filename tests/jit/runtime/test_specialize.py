@@ -1,4 +1,4 @@
-"""Which axes of inputs stay open: those that loops slice, equally long ones as one extent."""
+"""Dynamic axes of inputs: those that loops slice; equal lengths are one dim."""
 
 from __future__ import annotations
 

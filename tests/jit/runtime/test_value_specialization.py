@@ -1,4 +1,4 @@
-"""Shapes that come as data: kernels for the values of late, then one for all."""
+"""Shapes as inputs: kernels for recent values, then one kernel for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels in the form that strategies look for: what changes, what stays, and the numbers."""
+"""The canonical form of kernels: rewrites that apply, near-misses, and the outputs."""
 
 from __future__ import annotations
 

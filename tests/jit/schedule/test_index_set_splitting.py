@@ -1,4 +1,4 @@
-"""Where nests that read a Concat are cut, so that each piece reads one of its operands."""
+"""Nests that read a Concat are split so that each piece reads one operand."""
 
 import pytest
 

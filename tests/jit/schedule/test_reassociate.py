@@ -1,4 +1,4 @@
-"""Chains of one associative function: what waits for the iteration before comes last."""
+"""Reassociated chains: operands that depend on the previous iteration come last."""
 
 import pytest
 

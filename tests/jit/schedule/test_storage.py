@@ -1,4 +1,4 @@
-"""Which nodes are computed where they are read, so that nests fuse."""
+"""Nodes that are computed where they are read, so that nests fuse."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What helpers do, seen from outside: who does which part, and when nobody is asked."""
+"""The worker loop of the thread pool: which thread runs which part, and when none is woken."""
 
 from __future__ import annotations
 

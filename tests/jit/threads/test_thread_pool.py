@@ -1,4 +1,4 @@
-"""Loop nests shared by threads: the same bits as one thread, the same errors, nobody left waiting.
+"""Parallel nests: the same bits and errors as on one thread, and no thread waits forever.
 
 Here every nest is shared and helpers are waited for, whatever they are expected to gain.
 """

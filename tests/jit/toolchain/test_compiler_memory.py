@@ -1,4 +1,4 @@
-"""What compiling a kernel leaves behind in memory that nobody gives back."""
+"""Compiling kernels does not leak memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code on disk: found again, by other processes too; a bad file or folder harms nobody."""
+"""The disk cache: other processes find machine code; a damaged file or folder is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The linker: what it does not know it refuses, whatever the file; the rest runs as with LLVM."""
+"""The ELF loader refuses unknown relocations; other code runs as when LLVM loads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fences hold: a read beyond an array ends the process."""
+"""Fences work: a read beyond an array ends the process."""
 
 import subprocess
 import sys

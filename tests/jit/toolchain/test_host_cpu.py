@@ -1,4 +1,4 @@
-"""What machine code depends on, asked without LLVM: all that LLVM finds out is in it."""
+"""The host's processor, read without LLVM: everything that LLVM detects is included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache: no file is run that others could have written, and none is waited for."""
+"""The disk cache runs no file that other users could have written, and waits for none."""
 
 import os
 import stat

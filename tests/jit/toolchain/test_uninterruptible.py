@@ -1,4 +1,4 @@
-"""A Ctrl-C while something is compiled ends the waiting, and never what is being done."""
+"""Ctrl-C during compilation ends the waiting, not the compilation."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Text models through the clean passes, and what runs of them give, treadle's and onnxruntime's."""
+"""Runs simplified text models in treadle and onnxruntime."""
 
 from __future__ import annotations
 

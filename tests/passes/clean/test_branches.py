@@ -1,4 +1,4 @@
-"""Branches without a choice go."""
+"""Passes that remove branches whose condition is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over what loops make longer or fill: appended values and tables become stacks."""
+"""Passes on values that loops append to or fill: they become stacked outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over loops: what they carry, hoist, count, stack; loops and branches that go."""
+"""Passes on loops: LICM, carried values, trip counts, stacks, trivial loops."""
 
 from __future__ import annotations
 

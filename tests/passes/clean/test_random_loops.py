@@ -1,4 +1,4 @@
-"""Random loops that read items, append rows and fill tables: cleaned, they do what they did."""
+"""Random loops that read items, append rows and fill tables have the same outputs simplified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that read outer tensors item by item become Scans, where that is certain to be right."""
+"""Loops that read outer tensors item by item become Scans where this is safe."""
 
 from __future__ import annotations
 

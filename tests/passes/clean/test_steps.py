@@ -1,4 +1,4 @@
-"""Passes over steps: no-ops, constants, merging, broadcasting, what nothing needs."""
+"""Passes on steps: identities, constants, CSE, broadcasts, DCE."""
 
 from __future__ import annotations
 

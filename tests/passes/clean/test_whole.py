@@ -1,4 +1,4 @@
-"""All clean passes on whole models: what is left of them, read by eye, and what they give."""
+"""All simplifications on whole models: golden text and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floats in another element type: consistent in bodies, near in value, the border as it was."""
+"""Floats converted to another dtype: valid bodies, close values, same inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of rewrites share: text models, and whether two models give the same."""
+"""Text models for tests of rewrites, and the comparison of two models' outputs."""
 
 from __future__ import annotations
 

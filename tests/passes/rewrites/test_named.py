@@ -1,4 +1,4 @@
-"""Rewrites by name: equal results with trips 0, 1, 2 and 5, and what each refuses."""
+"""Rewrites by name: equal outputs with trip counts 0, 1, 2 and 5, and refusals."""
 
 from __future__ import annotations
 

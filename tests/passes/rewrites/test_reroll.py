@@ -1,4 +1,4 @@
-"""Unrolled steps rolled up again: the model comes back, and what does not repeat stays."""
+"""Unrolled steps become the original loop again; steps that do not repeat stay."""
 
 from __future__ import annotations
 

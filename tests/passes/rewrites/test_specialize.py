@@ -1,4 +1,4 @@
-"""Extents and inputs fixed: static shapes follow, results stay, what does not fit is refused."""
+"""Fixed extents and inputs: static shapes, the same outputs, refusals."""
 
 from __future__ import annotations
 

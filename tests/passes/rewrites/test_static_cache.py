@@ -1,4 +1,4 @@
-"""static-cache: a cache that grows becomes a buffer; readers see its valid items alone."""
+"""static-cache: a growing cache becomes a buffer whose readers see only valid items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops as straight lines: equal results, frozen iterations past the end, and every refusal."""
+"""Unrolled loops: equal outputs, masked iterations past the end, and every refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No change of a schema is forgotten: the page of all of them is complete."""
+"""The page of schema changes is complete."""
 
 from __future__ import annotations
 

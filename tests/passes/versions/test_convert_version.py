@@ -1,4 +1,4 @@
-"""A model in other opsets: the same outputs in onnxruntime and interp, or every obstacle."""
+"""Models in other opsets: the same outputs in onnxruntime and interp, or every obstacle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a runtime every case of the folder this package lies in. Needs numpy and onnx alone.
+"""Runs every case of this package's folder on a runtime; needs numpy and onnx only.
 
     python -m conformance onnxruntime openvino            a table of verdicts, results in results/
     python -m conformance onnxruntime --only loop/collatz --opset 11

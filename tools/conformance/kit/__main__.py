@@ -20,7 +20,7 @@ from .verdicts import KINDS, read_index, verdicts
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 1 where a runtime was wrong or crashed."""
+    """Run the command; the exit code is 1 if a runtime was wrong or crashed."""
     parser = argparse.ArgumentParser(
         prog="python -m conformance",
         description=description,
@@ -101,7 +101,7 @@ def _write(given: argparse.Namespace, name: str, result: dict[str, Any]) -> None
 
 
 def _tell(name: str, version: str, result: dict[str, Any], seconds: float) -> int:
-    """How many cases were wrong or crashed somewhere."""
+    """The number of cases that were wrong or crashed at some opset."""
     counts: Counter[str] = Counter()
     for by_opset in result["cases"].values():
         found = {run["verdict"] for runs in by_opset.values() for run in runs}

@@ -1,4 +1,4 @@
-"""A runtime in a process of its own, which may die or hang; or a command, started for each run."""
+"""Runs a runtime in its own process, which may die or hang, or a command for each run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a question: `gave` values, or `refused` or `crashed` with a text."""
+    """The outcome of a question: `gave` values, or `refused` or `crashed` with a text."""
 
     kind: str
     values: tuple[Any, ...] = ()
@@ -43,7 +43,7 @@ class Answer:
 
 
 def inputs_of(question: Question, proto: onnx.ModelProto) -> dict[str, Any]:
-    """The inputs that have a file, by name."""
+    """The inputs with a file, by name."""
     paths = {each.name: question.data / f"input_{k}.pb" for k, each in enumerate(proto.graph.input)}
     types = {each.name: each.type for each in proto.graph.input}
     return {name: read(path, types[name]) for name, path in paths.items() if path.exists()}
@@ -58,7 +58,7 @@ def _prepared(runtime: str) -> Callable[[Path], Any]:
 
 
 def _serve(pipe: Connection, runtime: str) -> None:
-    """The child: questions come, answers go back."""
+    """The main loop of the child process: reads questions and writes answers."""
     with contextlib.suppress(ImportError, ValueError):
         import resource
 
@@ -82,14 +82,14 @@ def _serve(pipe: Connection, runtime: str) -> None:
 
 
 class Child:
-    """A runtime in a process of its own, started anew when it has died or taken too long."""
+    """A runtime in its own process, which is restarted after a crash or a timeout."""
 
     def __init__(self, runtime: str, seconds: float) -> None:
         self._runtime, self._seconds = runtime, seconds
         self._process: Any = None
 
     def __call__(self, question: Question) -> Answer:
-        """What the runtime answers."""
+        """The answer of the runtime."""
         if self._process is None:
             self._start()
         try:
@@ -132,7 +132,7 @@ class Command:
         self._words, self._seconds = shlex.split(words), seconds
 
     def __call__(self, question: Question) -> Answer:
-        """What the command answers."""
+        """The answer of the command."""
         with tempfile.TemporaryDirectory() as folder:
             places = {"model": question.model, "inputs": question.data, "outputs": folder}
             words = [word.format(**places) for word in self._words]
@@ -152,4 +152,4 @@ class Command:
             return Answer("gave", values)
 
     def close(self) -> None:
-        """Nothing stays behind a command."""
+        """Do nothing: a command has ended by itself."""

@@ -1,4 +1,4 @@
-"""How the runtimes known here are called: each loads a model and gives a function that runs it."""
+"""The known runtimes: each loads a model and returns a function that runs it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 
 Run = Callable[[dict[str, Any]], list[Any]]
-"""Inputs by name to the outputs in order."""
+"""Maps inputs by name to a list of outputs."""
 
 
 def treadle(path: Path) -> Run:
-    """As its default session runs it."""
+    """treadle with its default engines."""
     from treadle import InferenceSession
 
     session = InferenceSession(path)
@@ -25,7 +25,7 @@ def treadle(path: Path) -> Run:
 
 
 def treadle_interp(path: Path) -> Run:
-    """Its interpreter alone."""
+    """treadle with interp alone."""
     from treadle import InferenceSession
 
     session = InferenceSession(path, engines=["interp"])
@@ -33,7 +33,7 @@ def treadle_interp(path: Path) -> Run:
 
 
 def reference(path: Path) -> Run:
-    """Onnx's reference evaluator; it has an optional as a list of one."""
+    """Onnx's reference evaluator, which represents an optional as a list of one element."""
     from onnx.reference import ReferenceEvaluator
 
     evaluator = ReferenceEvaluator(str(path))
@@ -50,7 +50,7 @@ def reference(path: Path) -> Run:
 
 
 def onnxruntime(path: Path) -> Run:
-    """On the processor, one thread; types that numpy lacks go in and out as OrtValues."""
+    """onnxruntime on the CPU with one thread; types that numpy lacks are passed as OrtValues."""
     os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
     import onnxruntime as ort
 
@@ -88,7 +88,7 @@ def _ort_array(value: Any) -> np.ndarray:
 
 
 def openvino(path: Path) -> Run:
-    """On the processor, in the precision that the model names.
+    """OpenVINO on the CPU, in the precision of the model.
 
     With INFERENCE_NUM_THREADS=1 OpenVINO 2026.4 loses errors of a run and gives old memory.
     """
@@ -130,4 +130,4 @@ RUNTIMES: Mapping[str, tuple[str, Callable[[Path], Run]]] = {
     "onnx.reference": ("onnx", reference),
     "openvino": ("openvino", openvino),
 }
-"""The package whose version is told, and how it loads a model."""
+"""For each runtime, the package that has its version, and the function that loads a model."""

@@ -1,4 +1,4 @@
-"""Values in the files of onnx's backend tests, and how closely two of them must agree."""
+"""Values in the files of onnx's backend tests, and their tolerances."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(path: Path, type_: TypeProto) -> Any:
 
 
 def write(path: Path, type_: TypeProto, value: Any) -> None:
-    """The inverse of `read`."""
+    """Write a value into a file that `read` reads."""
     path.write_bytes(_proto(type_, value).SerializeToString())
 
 
@@ -44,7 +44,7 @@ def _proto(type_: TypeProto, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """What a runtime gave, as an array (text as objects), a list of such, or None."""
+    """A runtime's output as an array (strings as objects), a list of arrays, or None."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 
 def difference(found: Any, wanted: Any) -> str:
-    """The first way in which a value is not the one wanted; "" when they agree."""
+    """Describe the first difference from the expected value; "" if there is none."""
     if found is None or wanted is None or isinstance(found, list) != isinstance(wanted, list):
         return "" if found is wanted else f"gave {shown(found)}, not {shown(wanted)}"
     if isinstance(wanted, list):
@@ -81,7 +81,7 @@ def _close(found: np.ndarray, wanted: np.ndarray) -> bool:
 
 
 def shown(value: Any, most: int = 100) -> str:
-    """A value in few words."""
+    """Describe a value briefly."""
     if value is None:
         return "nothing"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Whether an answer is right, over every case, opset and run of an index."""
+"""Judges the outputs of a runtime for every case, opset and run of an index."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .asking import Answer, Question
 from .values import difference, read, shown
 
 KINDS = ("right", "refused", "wrong", "crashed")
-"""From the best to the worst; a case is as good as its worst run."""
+"""The verdicts from best to worst; a case has the verdict of its worst run."""
 
 
 def read_index(root: Path) -> list[dict[str, Any]]:
-    """The cases: name, what it asks, the clause, opsets, folders and, by run, whether it fails."""
+    """The cases: name, title, clause, opsets, and which runs must fail."""
     found: list[dict[str, Any]] = json.loads((root / "index.json").read_text())["cases"]
     return found
 
@@ -25,7 +25,7 @@ def read_index(root: Path) -> list[dict[str, Any]]:
 def verdicts(
     root: Path, case: Mapping[str, Any], opset: int, ask: Callable[[Question], Answer]
 ) -> Iterator[dict[str, str]]:
-    """A verdict and its reason for each run of a case."""
+    """Judge each run of a case: a verdict and its reason."""
     folder = root / "cases" / case["name"] / f"opset_{opset}"
     for k, must_fail in enumerate(case["must_fail"]):
         question = Question(folder / "model.onnx", folder / f"test_data_set_{k}")
@@ -34,7 +34,7 @@ def verdicts(
 
 
 def judged(answer: Answer, question: Question, *, must_fail: bool) -> tuple[str, str]:
-    """A verdict on an answer, and its reason."""
+    """Judge an answer: a verdict and its reason."""
     if answer.kind == "crashed":
         return "crashed", answer.text
     if must_fail:

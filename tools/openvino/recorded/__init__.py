@@ -1,1 +1,1 @@
-"""The layers that make_operators.py asks OpenVINO about, by what they do. All of this needs it."""
+"""The layers that make_operators.py runs in OpenVINO, by family. All files need openvino."""

@@ -1,4 +1,4 @@
-"""Boxes that are chosen while the scores of those they overlap are lowered; regions of images."""
+"""Non-maximum suppression and regions of images."""
 
 from __future__ import annotations
 

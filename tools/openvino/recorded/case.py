@@ -1,4 +1,4 @@
-"""What a recorded case is made of: a layer, and values to feed it."""
+"""A recorded case: a layer, and values to feed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that go element by element."""
+"""Elementwise operators."""
 
 # ruff: noqa: E501 - tables, a row a line
 

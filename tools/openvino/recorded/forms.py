@@ -1,4 +1,4 @@
-"""Forms of operators that ONNX has no word for, and are said by several of its operators."""
+"""Forms of operators that need several ONNX operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes and arrangement."""
+"""Operators on shapes and layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalizations, resampling."""
+"""Convolution, pooling, normalization, resampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, and what is chosen."""
+"""Reductions and selections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts taken, and parts written."""
+"""Operators that read or write parts of a tensor."""
 
 from __future__ import annotations
 

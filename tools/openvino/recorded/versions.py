@@ -1,4 +1,4 @@
-"""Forms of operators by the opset they are of, where a newer one of the same name is more usual."""
+"""Forms of operators of older opsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops of constants with control flow inside: OpenVINO must not compute them when it compiles."""
+"""Loops over constants are written so that OpenVINO does not evaluate them at compile time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that are written: constants in the .bin, names, variables, the command."""
+"""Written files: constants in the .bin, names, variables, the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops, scans and branches written as IR: what stands in the file, and what it means."""
+"""Loops, scans and branches written as IR: the layers in the file, and their outputs."""
 
 from __future__ import annotations
 

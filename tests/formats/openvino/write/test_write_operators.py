@@ -1,4 +1,4 @@
-"""Every operator that is written: onnx's own cases, written as IR, read back and run."""
+"""Every operator that can be written: onnx's node cases as IR, read back and run."""
 
 from __future__ import annotations
 

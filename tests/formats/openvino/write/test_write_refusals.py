@@ -1,4 +1,4 @@
-"""What OpenVINO IR cannot hold is refused: where, why, what would help, all of it at once."""
+"""Models that OpenVINO IR cannot express are refused: every place, with a reason and advice."""
 
 from __future__ import annotations
 

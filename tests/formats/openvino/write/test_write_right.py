@@ -1,4 +1,4 @@
-"""Models that OpenVINO would answer otherwise, written in a form that it answers as ONNX does."""
+"""Models that OpenVINO computes differently from ONNX are written in equivalent forms."""
 
 from __future__ import annotations
 

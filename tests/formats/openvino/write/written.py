@@ -1,4 +1,4 @@
-"""A model written as IR and read back: what every test of writing starts from."""
+"""Writes a model as IR and reads it back, for the tests of writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that compute an LSTM, GRU or RNN, written as exporters write them; and feeds for them.
+"""Loops that compute an LSTM, GRU or RNN, as exporters write them, with feeds.
 
 The weights are initializers; `T` and `B` are the extents of time and batch.
 """

@@ -1,4 +1,4 @@
-"""Models of one RNN, GRU or LSTM with any of their options, and feeds for them."""
+"""Models of one RNN, GRU or LSTM with any options, with feeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scan-to-recurrent: loops as exporters write them become the operator; near-misses do not."""
+"""scan-to-recurrent: exporters' loops become the operator; near-misses do not."""
 
 from __future__ import annotations
 

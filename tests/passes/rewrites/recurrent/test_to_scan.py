@@ -1,4 +1,4 @@
-"""recurrent-to-scan: every option of RNN, GRU and LSTM, to the bit with interp."""
+"""recurrent-to-scan: every option of RNN, GRU and LSTM has interp's bits."""
 
 from __future__ import annotations
 
