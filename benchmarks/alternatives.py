@@ -27,7 +27,7 @@ STEPS = 500
 
 
 def items(count: int, size: int) -> tuple[str, str, Feeds]:
-    """A loop over so many tensors of items of this size: as Loop and as Scan."""
+    """A loop over `count` tensors of items of this size: as Loop and as Scan."""
     names = [f"x{k}" for k in range(count)]
     tensors = ", ".join(f"float[{STEPS},{size}] {name}" for name in names)
     sums = " ".join(f"a{k + 1} = Add (a{k}, r{k})" for k in range(count))
@@ -47,7 +47,7 @@ def items(count: int, size: int) -> tuple[str, str, Feeds]:
 
 
 def branches(steps: int, size: int) -> tuple[str, str, Feeds]:
-    """A loop that chooses between two ways of so many steps: by If and by Where."""
+    """A loop that chooses between two sequences of steps, by If and by Where."""
 
     def way(op: str, last: str) -> str:
         names = ["v", *(f"{last}{k}" for k in range(1, steps)), last]

@@ -23,7 +23,7 @@ Call = Callable[[], Arrays]
 
 
 def onnxruntime_call(instance: Instance, threads: int) -> Call:
-    """onnxruntime on so many threads, 0 for all; its threads do not spin once a call is over."""
+    """onnxruntime with this number of threads, 0 for all; its threads do not spin after a call."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4

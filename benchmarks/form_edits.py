@@ -114,7 +114,7 @@ def set_nodes(graph: onnx.GraphProto, nodes: Nodes) -> None:
 
 
 def replace(draft: Draft, rule: Callable[[onnx.NodeProto], Nodes | None]) -> bool:
-    """Put what the rule gives in the place of each node of every body; whether any was replaced."""
+    """Apply the rule to each node of every body; returns whether a node was replaced."""
     changed = False
     for _, body in reversed(draft.bodies()):
         written: list[onnx.NodeProto] = []

@@ -77,7 +77,7 @@ def _is_product_of_matrix(draft: Draft, types: dict, each: onnx.NodeProto) -> bo
 
 
 def _shape(types: dict, name: str) -> list | None:
-    """The extents of a value; None where nothing tells its rank."""
+    """The extents of a value; None if its rank is unknown."""
     return extents(types[name]) if name in types else None
 
 

@@ -152,7 +152,7 @@ KINDS: dict[str, Callable[[Body, Source, int], Source]] = {
 
 
 def write(kind: str, count: int, path: Path) -> None:
-    """Write the .xml with about so many layers, and the .bin beside it."""
+    """Write the .xml with about this number of layers, and its .bin."""
     body = Body()
     first = body.layer("Parameter", 1, _VALUE, data='shape="2,3" element_type="f32"')
     body.layer("Result", 1, None, KINDS[kind](body, first, count - 1))

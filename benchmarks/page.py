@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def put(written: str, page: Path | None, begin: str, end: str) -> None:
-    """Print it, or write it into the page in the place of what stands between the marks."""
+    """Print the text, or write it into the page between the marks."""
     if page is None:
         sys.stdout.write(written)
         return

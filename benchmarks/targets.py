@@ -18,7 +18,7 @@ KINDS = {
     "list": 30.0,
     "row": 50.0,
 }
-"""Every model of a kind takes onnxruntime at least so many times treadle's time."""
+"""The least ratio of onnxruntime's time to treadle's for every model of a kind."""
 
 MODELS = {"lstm_64_b1": 6.0, "lstm_256_b1": 1.4}
 """The same of single models."""

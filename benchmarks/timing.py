@@ -51,7 +51,7 @@ class Row:
 
 
 def measure(benchmark: Benchmark, seconds: float, clock: Clock = time.perf_counter) -> Row:
-    """The row of a model, calls interleaved for so many seconds, each timed by the clock."""
+    """The row of a model: interleaved calls for this number of seconds, in wall time."""
     instance = benchmark.make(benchmark.n)
     wanted = instance.reference(**instance.feed)
     started = clock()

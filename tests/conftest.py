@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="write tests/golden and the pages of docs that are made anew",
+        help="write tests/golden and the generated pages of docs",
     )
     parser.addoption(
         "--fences",

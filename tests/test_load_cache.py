@@ -65,7 +65,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def forbid() -> None:
         def never(*_: object, **__: object) -> None:
-            raise AssertionError("the model was made ready anew")
+            raise AssertionError("the model was prepared again")
 
         monkeypatch.setattr(formats, "read", never)
         monkeypatch.setattr(plan.planner, "_plan_block", never)

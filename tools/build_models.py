@@ -69,7 +69,7 @@ def session_of(model: Any) -> treadle.InferenceSession:
 
 
 def check(name: str, model: Any, feeds: Mapping[str, np.ndarray], folder: Path) -> str:
-    """One model; what came of it in a few words."""
+    """Test one model; returns the outcome in a few words."""
     session = session_of(model)
     expected = session.run(None, dict(feeds))
     try:

@@ -2,7 +2,7 @@
 
     python -m tools.mutated_models --count 20000
 
-makes so many models (bytes, protobuf fields, text in turn) from the edge cases and the exporters'
+makes this number of models (bytes, protobuf fields, text in turn) from the edge cases and the exporters'
 models, and checks, loads and repairs each in a child process. It prints every one that crashed,
 took over 5 s or raised something that is not ours; `--only N` runs one of them here.
 """
@@ -113,7 +113,7 @@ def mutated_bytes(dice: random.Random) -> bytes:
 
 
 def mutated_fields(dice: random.Random) -> onnx.ModelProto:
-    """A message with fields changed, repeated, removed, or put in the place of others."""
+    """A message with fields changed, repeated, removed, or exchanged."""
     return change_fields(dice, onnx.ModelProto.FromString(dice.choice(protos())))
 
 
@@ -204,12 +204,12 @@ def _names() -> Sequence[str]:
 
 
 def mutated_text(dice: random.Random) -> str:
-    """A text with tokens removed, repeated, exchanged, or put in the place of others."""
+    """A text with tokens removed, repeated, exchanged, or overwritten by others."""
     return change_tokens(dice, dice.choice(texts()))
 
 
 def change_tokens(dice: random.Random, text: str) -> str:
-    """The text with tokens removed, repeated, exchanged, or put in the place of others."""
+    """The text with tokens removed, repeated, exchanged, or overwritten by others."""
     tokens = _TOKENS.findall(text) or [""]
     for _ in range(dice.choice((1, 1, 2, 4, 12))):
         at, other = dice.randrange(len(tokens)), dice.randrange(len(tokens))

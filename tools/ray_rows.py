@@ -194,7 +194,7 @@ def mapped(
 
 
 def kill_one(folder: Path, enough: float, killed: list[int]) -> None:
-    """End a worker as the system does when memory is short, once so many batches have begun."""
+    """Kill a worker, as the system does when memory is short, after this number of batches."""
     while sum(file.stat().st_size for file in folder.glob("*.pid")) < enough:
         time.sleep(0.005)
     process = int(min(folder.glob("*.pid")).stem)

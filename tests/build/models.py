@@ -18,7 +18,7 @@ grow (int64 limit, float[4] start) => (float[K,4] rows, float[4] last)
     }> (limit, always, start)
 }
 """
-"""A while loop: only the run tells how many rows there are."""
+"""A while loop whose number of rows depends on data."""
 
 SCAN = """
 <ir_version: 10, opset_import: ["" : 21]>

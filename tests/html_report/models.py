@@ -19,7 +19,7 @@ smooth (float[T] x, float start) => (float[T] y, float[T] all) {
 
 
 def chain(count: int) -> str:
-    """A model of so many nodes, each of which reads the one before."""
+    """A model with a chain of this number of nodes."""
     steps = [f"v{k + 1} = {'Tanh' if k % 3 else 'Neg'} (v{k})" for k in range(count)]
     inside = "\n".join(steps)
     head = '<ir_version: 10, opset_import: ["" : 21]>'

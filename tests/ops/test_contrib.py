@@ -14,7 +14,7 @@ FILE = Path(contrib.__file__).with_name("contrib.txt")
 
 
 def written() -> str:
-    """The table, made anew from the registry of the installed onnxruntime."""
+    """The table, generated from the registry of the installed onnxruntime."""
     from onnxruntime.capi import onnxruntime_pybind11_state as binding
 
     standard = {

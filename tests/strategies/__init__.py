@@ -5,7 +5,7 @@ the same names. Values have one of eight kinds, written as in the text: a scalar
 a list whose length is found at run time. Whatever a loop carries is clipped, so that no engine's
 rounding, overflow or NaN makes a difference, and every loop ends.
 
-`programs(grows=True)` has more of what only the run tells: lists that loops make longer and
+`programs(grows=True)` has more dynamic shapes: lists that loops make longer and
 shorter, sequences, parts and shapes made of whole numbers.
 
 `programs(onnxruntime_is_right=True)` leaves out what onnxruntime gets wrong: an iteration number as

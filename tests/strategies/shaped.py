@@ -8,7 +8,7 @@ ZERO = "Constant <value = int64[1] {0}> ()"
 
 
 def shaped(writer: Writer, block: Block) -> str:
-    """A few steps whose result's shape, or way, only the run tells."""
+    """A few steps whose result's shape depends on data."""
     forms = [part, item, filled, counted, longer, found, sequence, element, joined]
     return writer.pick(forms)(writer, block)
 

@@ -36,7 +36,7 @@ _LARGEST_KEPT, _MOST_KEPT = 2000, 40
 
 
 class Fuzzed(NamedTuple):
-    """What came of one target."""
+    """The outcome of one target."""
 
     cases: int
     edges: int

@@ -165,7 +165,7 @@ def command(
     everything: Sequence[str],
     lines: Callable[[list[str], Oracle], Lines],
 ) -> int:
-    """A command that asks about all names or those given, and shows or writes what came of it."""
+    """Build a command that tests all models or the named ones, and shows or writes the results."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--update", action="store_true")

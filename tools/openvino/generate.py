@@ -144,7 +144,7 @@ def _stacked(body: Grower, term: Term, axis: int, port: int, back: bool) -> Port
 
 
 def _outside(outer: Grower, made: int, outputs: list[_Output]) -> list[Term]:
-    """The outputs as terms; those whose length only a run tells are summed up along it."""
+    """The outputs as terms; outputs of dynamic length are summed along it."""
     found = []
     for place, (_, term, axis) in enumerate(outputs):
         if axis is None:

@@ -30,7 +30,7 @@ Step = Callable[["Grower"], list[Term]]
 class Grower:
     """A body being made: its sketch, the values it has, and how deep inside it stands.
 
-    `stacks` are values of an extent that only a run tells; they are results of the program.
+    `stacks` are values with a dynamic extent; they are results of the program.
     `iterates`: a TensorIterator is around it. `slice`: what every float result of it depends on.
     """
 
@@ -105,7 +105,7 @@ class Grower:
     # ---- growing
 
     def grow(self, count: int, control: Sequence[Step]) -> None:
-        """Add so many steps; those of `control` have bodies."""
+        """Add this number of steps; those of `control` have bodies."""
         for _ in range(count):
             inner = self.depth < _DEEPEST and self.chance.random() < 0.3
             self.pool += self.chance.choice(control if inner else _STEPS)(self)

@@ -29,7 +29,7 @@ _TYPES = ("Loop", "If", "TensorIterator", "Parameter", "Result", "Const", "Gathe
 
 
 class Outcome(NamedTuple):
-    """What came of one file: "model" or "refused", else what is wrong; and in how many seconds."""
+    """The outcome for one file ("model", "refused" or the fault), and the seconds it took."""
 
     word: str
     seconds: float

@@ -36,7 +36,7 @@ BODIES = {
         "a = ArgMax <axis = 1, keepdims = 0> (x1)\nd = Constant <value = int64 {5}> ()\n"
         "v = Constant <value = float[2] {0.0, 1.0}> ()\nr = OneHot (a, d, v)"
     ),
-    "OneHot of as many as only the run tells": (
+    "OneHot of dynamic depth": (
         "a = ArgMax <axis = 1, keepdims = 0> (x1)\n"
         "v = Constant <value = float[2] {0.5, 1.0}> ()\nr = OneHot <axis = 0> (a, i, v)"
     ),
@@ -67,7 +67,7 @@ BODIES = {
         for mode in MODES
     },
     **{
-        f"Pad by as many as the run tells, {mode}": (
+        f"Pad by dynamic amounts, {mode}": (
             "d = Shape <end = 1> (x1)\nk1 = Unsqueeze (i, axes)\n"
             f"p4 = Concat <axis = 0> (k1, two, d, k1)\nr = Pad <mode = \"{mode}\"> (x1, p4)"
         )

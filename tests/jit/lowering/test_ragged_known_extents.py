@@ -21,7 +21,7 @@ SIZES = {
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_only_a_declaration_tells(sizes, rng):
-    """Nothing tells the rank of a Split by sizes of the run but the type of the list."""
+    """The rank of a Split by dynamic sizes is known from the type of the list only."""
     text = f"""g (int64 n, float[6] x, int64[T,2] e) => (seq(float[D]) r, int64 c) {{
       none = SequenceEmpty <dtype = 1> ()
       r = Loop <body = b (int64 i, bool go, seq(float[D]) s) => (bool on, seq(float[D]) t) {{

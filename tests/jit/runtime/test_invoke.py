@@ -153,7 +153,7 @@ def test_what_was_declined_is_not_tried_again(monkeypatch):
     monkeypatch.setattr("treadle.jit.runtime.kernel_cache.compile_kernel", refuse)
     for _ in range(3):
         assert session.run(None, feed)[0] == 24
-    # the loop with what stands beside it, then the loop: in its place, and in the new plan
+    # the region with companions, then the loop alone: as a region and in the new plan
     assert len(tries) == 3
     assert "for a test" in session.explain()
 

@@ -274,7 +274,7 @@ def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
     monkeypatch.setattr(elf_loader, "make_executable", refused)
     options = treadle.SessionOptions(cache_dir="")
     session = treadle.InferenceSession(HEAD + COUNTING, options)
-    for _ in range(2):  # with what stands beside the loop, then the loop alone
+    for _ in range(2):  # the loop with its companions, then the loop alone
         (y,) = session.run(None, {"n": np.array(2), "x": np.array(3, np.float32)})
         assert y == 81
     assert "does not allow memory to be written and then executed" in session.explain()

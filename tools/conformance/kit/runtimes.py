@@ -17,7 +17,7 @@ Run = Callable[[dict[str, Any]], list[Any]]
 
 
 def treadle(path: Path) -> Run:
-    """treadle with its default engines."""
+    """Treadle with its default engines."""
     from treadle import InferenceSession
 
     session = InferenceSession(path)
@@ -25,7 +25,7 @@ def treadle(path: Path) -> Run:
 
 
 def treadle_interp(path: Path) -> Run:
-    """treadle with interp alone."""
+    """Treadle with interp alone."""
     from treadle import InferenceSession
 
     session = InferenceSession(path, engines=["interp"])
@@ -50,7 +50,7 @@ def reference(path: Path) -> Run:
 
 
 def onnxruntime(path: Path) -> Run:
-    """onnxruntime on the CPU with one thread; types that numpy lacks are passed as OrtValues."""
+    """Onnxruntime on the CPU with one thread; types that numpy lacks are passed as OrtValues."""
     os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
     import onnxruntime as ort
 

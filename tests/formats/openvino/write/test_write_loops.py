@@ -206,7 +206,7 @@ def test_what_a_body_passes_on_is_copied(body: str, tmp_path: Path) -> None:
 
 
 def test_views_of_what_a_loop_reads_are_of_copies(tmp_path: Path) -> None:
-    """OpenVINO computes in the place of a view's operand, also where that is an invariant."""
+    """OpenVINO computes in place in a view's operand, even if the operand is invariant."""
     model = text(
         "int64 M, float[2] s0, float[2] k",
         "float[2] sf, float[n, 1, 2] ys",

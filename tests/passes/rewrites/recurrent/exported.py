@@ -196,7 +196,7 @@ def _numbers(rng: np.random.Generator, shape, dtype) -> np.ndarray:
 
 
 def feeds_of(model: Model, trips: int, batch: int = 2) -> Mapping[str, np.ndarray]:
-    """Random feeds of so many items and sequences; lengths from the longest down."""
+    """Random feeds of this number of items and sequences; lengths in descending order."""
     rng, sizes = seeded(trips), {"T": trips, "B": batch}
     made = {}
     for value in model.main.params:
