@@ -36,8 +36,8 @@ SIZES = {
 }
 """Models that are fed next to nothing, however many trips they make."""
 LINEAR, KEPT, HELD = 2.5, 8.0, 3.5
-"""Limits of growth: the time of a trip as a multiple of that at the size before; memory in megabytes,
-and as a multiple of the growth of results."""
+"""Limits of growth: the time of a trip as a multiple of that at the size before; memory in
+megabytes, and as a multiple of the growth of results."""
 
 
 class Cost(NamedTuple):

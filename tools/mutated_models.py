@@ -2,9 +2,9 @@
 
     python -m tools.mutated_models --count 20000
 
-makes this number of models (bytes, protobuf fields, text in turn) from the edge cases and the exporters'
-models, and checks, loads and repairs each in a child process. It prints every one that crashed,
-took over 5 s or raised something that is not ours; `--only N` runs one of them here.
+makes this number of models (bytes, protobuf fields, text in turn) from the edge cases and the
+exporters' models, and checks, loads and repairs each in a child process. It prints every one that
+crashed, took over 5 s or raised something that is not ours; `--only N` runs one of them here.
 """
 
 from __future__ import annotations
