@@ -215,3 +215,17 @@ def test_types_written_where_nothing_can_be(treadle: Treadle, folder: Path) -> N
     done = treadle("infer", folder / "newton.onnxtxt", "-o", folder / "none" / "typed.onnx")
     assert done.code == 2
     assert "no such file or directory" in done.err
+
+
+def test_progress_of_a_long_loop(treadle: Treadle, tmp_path: Path) -> None:
+    model = tmp_path / "long.onnxtxt"
+    model.write_text(
+        '<ir_version: 10, opset_import: ["" : 21]>\nmain (int64 n) => (int64 s) {'
+        ' zero = Constant<value = int64 {0}>() s = Loop (n, "", zero) <body = b'
+        " (int64 i, bool c, int64 a) => (bool go, int64 b)"
+        " { b = Add(a, i)  go = Identity(c) }>}"
+    )
+    done = treadle("run", model, "-i", "n=9000", "--progress", "--json")
+    assert done.data["outputs"]["s"] == 9000 * 8999 // 2
+    done = treadle("run", model, "-i", "n=9000", "--progress")
+    assert str(9000 * 8999 // 2) in done.out

@@ -43,6 +43,11 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
     help="Print the selected values in every iteration (runs on interp): a glob over names, paths,"
     " steps; op:Softmax; role:carried.",
 )
+@click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="Show iterations, their rate and the time left; by default on a terminal, on interp.",
+)
 @json_option
 @click.pass_context
 def run(
@@ -56,6 +61,7 @@ def run(
     atol: float | None,
     engines: list[str] | None,
     patterns: tuple[str, ...],
+    progress: bool | None,
     as_json: bool,
     **bounds: Any,
 ) -> None:
@@ -79,9 +85,10 @@ def run(
         session = treadle.InferenceSession(model, engines=engines or seen)
     selector = running.selector_of(session, patterns) if patterns else None
     feeds = collect(session.model, inputs)
-    hears = bool(patterns) or running.is_watched(session)
-    with working(f"running {model}", quiet=as_json or hears):
-        ran = running.run_once(session, feeds, treadle.RunOptions(**bounds), selector, as_json)
+    watched = not (as_json or patterns) and running.is_watched(session, progress)
+    limits = treadle.RunOptions(**bounds) if any(b is not None for b in bounds.values()) else None
+    with working(f"running {model}", quiet=as_json or bool(patterns) or watched):
+        ran = running.run_once(session, feeds, limits, selector, as_json, watched)
     if output is not None:
         write_archive(output, ran.outputs)
     differences = running.differences_from(ran.outputs, expected, rtol, atol)

@@ -34,8 +34,10 @@ def selector_of(session: treadle.InferenceSession, patterns: tuple[str, ...]) ->
     return selector
 
 
-def is_watched(session: treadle.InferenceSession) -> bool:
-    """Whether to show the progress of loops: on a terminal, if interp runs everything."""
+def is_watched(session: treadle.InferenceSession, asked: bool | None) -> bool:
+    """Whether to show the progress of loops: on a terminal if interp runs all, or as asked."""
+    if asked is not None:
+        return asked
     is_slow = set(engine_counts(session.plan)) == {"interp"}
     return is_slow and sys.stderr.isatty() and not is_quiet()
 
@@ -43,11 +45,15 @@ def is_watched(session: treadle.InferenceSession) -> bool:
 def run_once(
     session: treadle.InferenceSession,
     feeds: Mapping[str, object],
-    options: treadle.RunOptions,
+    options: treadle.RunOptions | None,
     selector: Selector | None,
     quiet: bool,
+    watched: bool = False,
 ) -> Ran:
-    """Run the session once, with a line for each traced event unless `quiet`."""
+    """Run the session once, with a line for each traced event unless `quiet`.
+
+    `watched` shows the progress of loops on standard error.
+    """
     traced: list[dict[str, object]] = []
 
     def report(line: str, event: dict[str, object]) -> None:
@@ -58,7 +64,7 @@ def run_once(
     hear: Listener | None = None
     if selector is not None:
         hear = listener(selector, session.plan.model, report)
-    elif not quiet and is_watched(session):
+    elif watched:
         hear = treadle.Progress()
     started = time.perf_counter()
     values = session.run(None, feeds, options, listener=hear)

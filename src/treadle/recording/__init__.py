@@ -3,6 +3,7 @@
 from treadle.recording.exposures import Exposures
 from treadle.recording.outputs import columns
 from treadle.recording.staged import Prepare, Run, StagedModel, StagedRun, long_loops
+from treadle.recording.watched import WatchedModel
 from treadle.recording.window_size import FIRST_SIZE, LARGEST_SIZE, next_size
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Run",
     "StagedModel",
     "StagedRun",
+    "WatchedModel",
     "columns",
     "long_loops",
     "next_size",

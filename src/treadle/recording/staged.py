@@ -27,31 +27,31 @@ LONG = 4_096
 """The number of iterations above which loops of the main block run in windows."""
 
 
-def long_loops(model: Model, feeds: Feeds) -> list[str]:
-    """The paths of the main block's loops that may be long, in order."""
+def long_loops(model: Model, feeds: Feeds, most: int = LONG) -> list[str]:
+    """The paths of the main block's loops that may run more than `most` iterations, in order."""
     known = {c.value.name: c.array for c in model.main.constants} | dict(feeds)
     return [
         step_path("main", step, position)
         for position, step in enumerate(model.main.steps)
-        if isinstance(step, Loop) and _may_be_long(step, known)
+        if isinstance(step, Loop) and _may_be_long(step, known, most)
     ]
 
 
-def _may_be_long(loop: Loop, known: Feeds) -> bool:
-    """Whether no known bound on the loop's iterations is at most `LONG`."""
+def _may_be_long(loop: Loop, known: Feeds, most: int) -> bool:
+    """Whether no known bound on the loop's iterations is at most `most`."""
     trip = None if loop.trip is None else known.get(loop.trip.name)
-    if trip is not None and np.size(trip) == 1 and np.asarray(trip).item() <= LONG:
+    if trip is not None and np.size(trip) == 1 and np.asarray(trip).item() <= most:
         return False
     for operand, _, role in ports(loop).sliced:
         held = None if operand is None else known.get(operand.name)
-        if held is not None and _extent(np.shape(held), role.axis) <= LONG:
+        if held is not None and _extent(np.shape(held), role.axis) <= most:
             return False
         shape = getattr(None if operand is None else operand.type, "shape", None)
         if (
             held is None
             and shape
             and isinstance(extent := shape[role.axis], int)
-            and extent <= LONG
+            and extent <= most
         ):
             return False
     return True
@@ -165,11 +165,16 @@ class StagedRun:
         """Whether the next or current loop has no further iteration."""
         return self._loop is not None and self._loop.has_ended
 
+    @property
+    def limit(self) -> int | None:
+        """The most iterations of the next or current loop; None if only its condition ends it."""
+        return self._begun().limit
+
     def window(self, size: int) -> tuple[int, Columns]:
         """Run at most `size` further iterations: how many there were, and what was recorded."""
         window = self._window
         assert window is not None, "`until` stops before a loop"
-        loop = self._loop = self._loop or self._begin(window)
+        loop = self._begun()
         if loop.has_ended:
             return 0, {}
         count = size if loop.limit is None else min(size, loop.limit - loop.start)
@@ -205,6 +210,13 @@ class StagedRun:
         if f"{window.path}@ended" in loop.own:
             own[f"{window.path}@ended"] = np.bool_(loop.limit is None or loop.start < loop.limit)
         return {name: _once(name, value, window.path) for name, value in own.items()}
+
+    def _begun(self) -> _Progress:
+        """The progress of the next or current loop, which begins if it has not."""
+        if self._loop is None:
+            assert self._window is not None, "`until` stops before a loop"
+            self._loop = self._begin(self._window)
+        return self._loop
 
     def _begin(self, window: LoopWindow) -> _Progress:
         for each in window.states:

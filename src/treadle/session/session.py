@@ -42,7 +42,7 @@ from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Plan, Region, RunContext
 from treadle.profiling import Profile, Timed
-from treadle.recording import Exposures
+from treadle.recording import Exposures, WatchedModel
 from treadle.report import engine_counts, explain, plural
 from treadle.session.description import (
     defaults,
@@ -54,7 +54,7 @@ from treadle.session.description import (
 )
 from treadle.session.loading import Stages, read_and_check
 from treadle.session.programs import Program, Programs
-from treadle.tracing import Listener, Recorder
+from treadle.tracing import Listener, Progress, Recorder
 from treadle.variants import PLAIN, RunMode
 from treadle.warming import warm
 
@@ -117,6 +117,7 @@ class InferenceSession(OrtSession):
         self._programs = Programs(self._model, self._engines, self._stages, found)
         made_alike = partial(InferenceSession, engines=self._named_engines)
         self._exposures = Exposures(self._model, self._programs.expand, made_alike, self._options)
+        self._watched = WatchedModel(self._model, made_alike, self._options)
         with within_load_limits(self._options):
             self._plain = self._programs.of(PLAIN)
             if place is not None and found is None:
@@ -178,10 +179,16 @@ class InferenceSession(OrtSession):
                 outputs = self._at_once(input_feed)
                 if outputs is not None:
                     return outputs if output_names is None else self._named(output_names, outputs)
-            if isinstance(listener, Callback) and isinstance(listener.function, Recorder):
+            if isinstance(listener, Callback) and isinstance(
+                listener.function, Recorder | Progress
+            ):
                 listener = listener.function
             if isinstance(listener, Recorder):
                 return self._recorded(output_names, input_feed, run_options, listener)
+            if isinstance(listener, Progress) and run_options is None:
+                outputs = self._watched.run(input_feed, listener)
+                if outputs is not None:
+                    return outputs if output_names is None else self._named(output_names, outputs)
             return self._run(output_names, input_feed, run_options, listener)
         except Exception as error:
             if may_pass(error):

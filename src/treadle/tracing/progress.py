@@ -45,8 +45,9 @@ class Progress:
 
     The time left is shown if the loop has a trip count; its condition may end it sooner. The line
     goes to `stream`, by default standard error, and is erased when the loop ends. It is overwritten
-    with a carriage return, which terminals and notebooks support. A loop with a listener runs on
-    interp, slower than native code. One object follows one run at a time.
+    with a carriage return, which terminals and notebooks support. Loops of the main graph with more
+    than 64 iterations run at full speed, a window of iterations at a time; other models, random
+    operators and runs with RunOptions run on interp. One object follows one run at a time.
     """
 
     def __init__(self, stream: Stream | None = None) -> None:
