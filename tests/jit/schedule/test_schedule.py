@@ -112,6 +112,21 @@ PIECES = """kernel
   %part: float32[64] = reduce add over (1) of %change
   return %change, %part"""
 
+PRODUCT = """kernel
+  %h0: float32[1,64] = input 0
+  %x: float32[90,32] = input 1
+  %w: float32[32,64] = input 2
+  %1 = loop length 90 extent 90 carries %h = %h0
+    %h: float32[1,64] = carried 0
+    %item: float32[32] = scan slice along 0 of %x
+    %row: float32[1,32] = reshape %item
+    %xw: float32[1,64] = matmul %row, %w
+    %sum: float32[1,64] = add %xw, %h
+    %next: float32[1,64] = tanh %sum
+    yield %next
+  %last: float32[1,64] = result 0 of %1
+  return %last"""
+
 KERNELS = {
     "tiled": TILED,
     "wavefront": GRID,
@@ -120,6 +135,7 @@ KERNELS = {
     "double_buffer": STENCIL,
     "in_place": IN_PLACE,
     "pieces": PIECES,
+    "distributed": PRODUCT,
 }
 
 
@@ -160,3 +176,30 @@ DECLINED = [
 def test_a_strategy_says_why_it_declines(strategy, text, old, new, reason):
     *_, found = schedule_of(text.replace(old, new)).loops.values()
     assert found.declined.get(strategy, "") == reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("reshape %item", "view (i1) of %item"),
+        ("scan slice along 0 of %x", "scan slice along 0 from the last of %x"),
+    ],
+)
+def test_products_of_items_are_distributed(old, new):
+    assert len(schedule_of(PRODUCT.replace(old, new)).distributed) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("matmul %row, %w", "matmul %h, %u"),
+        ("float32[32,64] = input 2", "float32[32,16] = input 2"),
+    ],
+    ids=["of a carried value", "of a small matrix"],
+)
+def test_a_product_is_not_distributed(old, new):
+    text = PRODUCT.replace("%w: float32", "%u: float32[64,64] = input 3\n  %w: float32")
+    text = text.replace(old, new)
+    if "[32,16]" in new:
+        text = text.replace("[1,64]", "[1,16]")
+    assert schedule_of(text).distributed == {}

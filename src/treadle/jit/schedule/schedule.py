@@ -1,11 +1,13 @@
-"""The schedule of a kernel, made before any LLVM: all that code generation decides nothing about.
+"""The schedule of a kernel, made before any LLVM and followed by code generation.
 
-    storage   where each value lives
-    loops     for each loop its strategy, why others declined, and the storage of carried values
-    blocks    for each block its fused nests and other nodes, in order
-    chains    the order of operands of associative chains
+    storage       where each value lives
+    loops         for each loop its strategy, why others declined, and the storage of carried values
+    distributed   the products that are computed for many iterations at once
+    blocks        for each block its fused nests and other nodes, in order
+    chains        the order of operands of associative chains
 
-Code generation is a function of the kernel and this value.
+Layouts (packed matrices, columns transposed in tiles), threads and operands that are written into
+their Concat are still chosen while code is generated.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from treadle.jit.schedule.carried_storage import (
     replaced_arrays,
     without_double_buffers,
 )
+from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
@@ -46,6 +49,7 @@ class Schedule:
 
     storage: StorageMap
     loops: Mapping[Node, LoopSchedule]
+    distributed: Mapping[Node, Distribution]
     blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
 
@@ -62,8 +66,15 @@ def schedule_kernel(kernel: Kernel, target: Target) -> Schedule:
         for node in all_nodes(kernel.main)
         if isinstance(node.op, Loop)
     }
+    distributed = {
+        node: found
+        for loop in loops
+        if isinstance(loop.op, Loop)
+        for node, found in distributed_products(loop.op, storage).items()
+    }
     blocks = dict(_blocks(kernel.main, None, storage, loops))
-    return Schedule(storage, loops, blocks, reassociated(kernel, storage.readers))
+    chains = reassociated(kernel, storage.readers)
+    return Schedule(storage, loops, distributed, blocks, chains)
 
 
 def _blocks(

@@ -79,4 +79,7 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     if found.carried:
         yield f"storage of carried values: {', '.join(map(show_storage, found.carried))}"
     yield from dependence_lines(dependence_of(node.op))
+    for product, made in schedule.distributed.items():
+        if product.home is node.op.body:
+            yield f"distributed: {words_of([product])}, {made.steps} iterations at once"
     yield from _nests(schedule.steps_of(node.op.body), node.op)

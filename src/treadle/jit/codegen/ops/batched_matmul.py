@@ -1,11 +1,11 @@
-"""Matrix products of scan items with an invariant matrix, batched over iterations.
+"""Emits matrix products of scan items with an invariant matrix, batched over iterations.
 
     if i % steps == 0:
         rows of min(steps, length - i) iterations = items @ right      one large product
     the product of iteration i is row i % steps
 
-The number of iterations is limited by the cache; products for iterations that never run are
-discarded.
+`schedule/distribution.py` says which products, and for how many iterations at once; products for
+iterations that never run are discarded.
 """
 
 from __future__ import annotations
@@ -19,75 +19,20 @@ from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
-from treadle.jit.kernel.ir import (
-    Block,
-    InductionVar,
-    Node,
-    Reshape,
-    ScanSlice,
-    Take,
-    View,
-    static_shape,
-)
-from treadle.jit.schedule.storage import Storage
-
-_FEWEST, _MOST = 8, 64
-_ROOM = 32_768
-_LITTLE = 1024
-
-
-def sliced_operand(context: CodegenContext, node: Node) -> tuple[Node, ...]:
-    """The nodes between the left operand and the items it is computed from.
-
-    () if there are none.
-    """
-    left, right = node.operands
-    home = node.home
-    is_invariant = right.home is not home and right.home.depth < home.depth
-    size = prod(static_shape(right))
-    if not home.is_loop or not is_invariant or size < _LITTLE or len(right.shape) != 2:
-        return ()
-    if context.access.storage_of(node) is not Storage.BUFFER:
-        return ()
-    found: list[Node] = []
-    while left.home is home and isinstance(left.op, ScanSlice | Take | View | Reshape):
-        found.append(left)
-        left = left.operands[0]
-    is_item = bool(found) and _is_item(found[-1]) and left.home is not home
-    return tuple(found) if is_item and not any(map(_is_item, found[:-1])) else ()
-
-
-def _is_item(node: Node) -> bool:
-    """Whether it is an item of its operand, selected by the iteration number."""
-    return isinstance(node.op, ScanSlice) or count_of_iterations(node)
-
-
-def count_of_iterations(node: Node) -> bool:
-    """Whether it is the index of the item selected by the iteration number."""
-    if not isinstance(node.op, Take):
-        return False
-    index = node.operands[1]
-    while isinstance(index.op, View | Reshape) and index.size == 1 and index.operands[0].size == 1:
-        index = index.operands[0]
-    return isinstance(index.op, InductionVar) and index.home is node.home
-
-
-def batch_steps(node: Node) -> int:
-    """The number of iterations whose products are computed at once."""
-    return min(max(_ROOM // prod(static_shape(node)), _FEWEST), _MOST)
+from treadle.jit.kernel.ir import Block, Node, ScanSlice, Take, static_shape
+from treadle.jit.schedule.distribution import Distribution
 
 
 class BatchedProducts:
     """The products of several iterations while they are emitted."""
 
-    def __init__(self, context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
-        self.context, self.between = context, between
+    def __init__(self, context: CodegenContext, node: Node, made: Distribution) -> None:
+        self.context, self.between, self.steps = context, made.between, made.steps
         context.counts["ahead"] += 1
         self.home: Block = node.home
-        self.steps = batch_steps(node)
         self.rows = static_shape(node)[-2]
         self.counter = context.access.counters[self.home]
-        item = between[-1]
+        item = made.between[-1]
         assert isinstance(item.op, ScanSlice | Take)
         self.length: Any = context.builder.index(
             context.access.extent(item.operands[0].shape[item.op.axis])

@@ -22,6 +22,7 @@ from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.storage import Storage
 
 _L1_BYTES = 24_576
@@ -50,14 +51,9 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
     shape, right = t.shape(node), node.operands[1]
     is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
     has_rows = node.dtype not in _NO_MICROKERNEL and is_wide and t.has_rows(right)
-    is_known = node.is_static and right.is_static
-    between = (
-        batched_matmul.sliced_operand(context, node)
-        if has_rows and is_known and len(shape) == 2
-        else ()
-    )
-    if between:
-        _emit_ahead(context, node, between)
+    distribution = context.schedule.distributed.get(node)
+    if has_rows and distribution is not None:
+        _emit_ahead(context, node, distribution)
         return
     buffer = allocate(context, node)
     cost = per_product(node.dtype, shape[-2]) * _known(inner)
@@ -76,10 +72,10 @@ def _known(extent: Index) -> int:
     return extent if isinstance(extent, int) else _ASSUMED_EXTENT
 
 
-def _emit_ahead(context: CodegenContext, node: Node, between: tuple[Node, ...]) -> None:
+def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution) -> None:
     """Compute the products of many iterations when due; that of this iteration is among them."""
     left, right = node.operands
-    made = batched_matmul.BatchedProducts(context, node, between)
+    made = batched_matmul.BatchedProducts(context, node, distribution)
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
             node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],

@@ -1,0 +1,71 @@
+"""Loop distribution: products of sliced items with a matrix, for many iterations at once.
+
+    for i in range(n):                         for i in range(0, n, steps):
+        y = x[i] @ w              becomes          ys = x[i : i + steps] @ w
+        rest of the body                           for each of them: the rest of the body
+
+The rows of the left operand come from one item of an outer tensor, which the iteration number
+selects: no iteration waits for the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, ScanSlice, Take, View
+from treadle.jit.schedule.access import AffineIndex, counter
+from treadle.jit.schedule.op_accesses import accesses_of
+from treadle.jit.schedule.storage import Storage, StorageMap
+
+_MIN_STEPS, _MAX_STEPS = 8, 64
+_CACHED_ELEMENTS = 32_768
+"""The elements of all products that are computed at once."""
+_MIN_MATRIX = 1024
+"""The elements of a matrix that is worth being read once for many rows."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Distribution:
+    """The nodes from the left operand of a product to the item, and the iterations at once."""
+
+    between: tuple[Node, ...]
+    steps: int
+
+
+def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distribution]:
+    """The products of a loop's body that are computed for many iterations at once."""
+    found = {}
+    for node in loop.body.nodes:
+        between = _between(node, loop, storage) if isinstance(node.op, MatMul) else ()
+        if between:
+            steps = min(max(_CACHED_ELEMENTS // node.size, _MIN_STEPS), _MAX_STEPS)
+            found[node] = Distribution(between, steps)
+    return found
+
+
+def _between(node: Node, loop: Loop, storage: StorageMap) -> tuple[Node, ...]:
+    """The nodes between the left operand and the item; () if it does not come from an item."""
+    left, right = node.operands
+    if not (node.is_static and right.is_static and len(node.shape) == len(right.shape) == 2):
+        return ()
+    is_invariant = right.home.depth < loop.body.depth
+    if not is_invariant or right.size < _MIN_MATRIX:
+        return ()
+    if storage.storage_of[node] is not Storage.BUFFER:
+        return ()
+    found: list[Node] = []
+    while left.home is loop.body and isinstance(left.op, ScanSlice | Take | View | Reshape):
+        found.append(left)
+        left = left.operands[0]
+    is_from_item = bool(found) and _is_item(found[-1], loop) and left.home is not loop.body
+    return tuple(found) if is_from_item and not any(_is_item(n, loop) for n in found[:-1]) else ()
+
+
+def _is_item(node: Node, loop: Loop) -> bool:
+    """Whether it is the item of its operand with the number of the iteration."""
+    op = node.op
+    if isinstance(op, Take):
+        return accesses_of(node)[0][op.axis] == counter(loop.body)
+    indices = accesses_of(node)[0] if isinstance(op, ScanSlice) else ()
+    return any(isinstance(i, AffineIndex) and loop.body in dict(i.terms) for i in indices)
