@@ -33,7 +33,7 @@ from treadle.passes.rewrites.named.recurrent.recurrence import (
     recurrence_of,
 )
 from treadle.passes.rewrites.named.recurrent.to_scan import expand_cells
-from treadle.passes.rewrites.named.recurrent.trial import trial_of, unlike
+from treadle.passes.rewrites.named.recurrent.trial import OTHER, trial_of, unlike
 from treadle.passes.rewrites.open_form import closed, map_open
 from treadle.passes.rewrites.paths import chosen, loop_paths, mark, marked_path
 from treadle.passes.rewrites.writer import Writer
@@ -50,7 +50,6 @@ from treadle.passes.simplify.names import with_output_names, with_own_names
 
 NAME = "scan-to-recurrent"
 _FEWEST_STATES, _MOST_STATES = 1, 2
-_OTHER = "its step is not one of an RNN, GRU or LSTM"
 
 
 @verified
@@ -127,14 +126,14 @@ class _Search:
         path = marked_path(loop)
         if path not in self.paths:
             return None
-        reason = _OTHER
+        reason = OTHER
         try:
             for found in _recurrences(loop, self.around):
                 made = self._taken(found)
                 if not isinstance(made, str):
                     self.done.append(Change(NAME, path, made[2]))
                     return made[0], made[1]
-                reason = made if reason == _OTHER else reason
+                reason = made if reason == OTHER else reason
         except Unreadable as why:
             reason = str(why)
         self.told.add(path, reason, "select the loops by paths=")
@@ -142,7 +141,7 @@ class _Search:
 
     def _taken(self, found: Recurrence) -> tuple[Writer, dict[Value, Value], str] | str:
         """The operator of a recurrence, and a description; or why it has none."""
-        reason = _OTHER
+        reason = OTHER
         wanted = [k for k, (port, _) in enumerate(found.stacks) if port.result in self.around.read]
         trial = trial_of(found, self.around)
         for guess in guesses(found.next, found.features):
@@ -150,8 +149,12 @@ class _Search:
             results = dict(write_operator(found, guess, wanted, writer, self.around))
             problem = unlike(trial, writer, results, self.options)
             if problem is None:
+                writer = Writer(self.around.at)
+                results = dict(
+                    write_operator(found, guess, wanted, writer, self.around, final=True)
+                )
                 return writer, results, f"became {_article(guess.op)} {guess.op}"
-            reason = problem if reason == _OTHER else reason
+            reason = problem if reason == OTHER else reason
         return reason
 
 

@@ -2,6 +2,10 @@
 
 Layout 0 is used, which every runtime supports: X [time, batch, features]. Values of the loop with
 the batch first are transposed, those without a batch get axes of extent 1.
+
+The loop keeps the initial state of a sequence without items. The standard does not say what the
+operators give there, and onnxruntime's give zeros, so a Where chooses the initial state. Its GRU
+without lengths ends the process where there are no items at all (1.32), so it gets lengths.
 """
 
 from __future__ import annotations
@@ -21,21 +25,35 @@ _FURTHEST = np.iinfo(np.int64).min
 
 
 def write_operator(
-    found: Recurrence, guess: Guess, stacked: Sequence[int], to: Writer, around: Surroundings
+    found: Recurrence,
+    guess: Guess,
+    stacked: Sequence[int],
+    to: Writer,
+    around: Surroundings,
+    *,
+    final: bool = False,
 ) -> Mapping[Value, Value]:
-    """The values that replace the loop's results; for stacks those at these positions."""
+    """The values that replace the loop's results; for stacks those at these positions.
+
+    `final`: as it stays in the model; else in the form that is compared with the loop.
+    """
     x = _inputs(found, to, around)
     operands: list[Value | None] = [x, *_weights(found, guess, to)]
     operands.append(None if found.lengths is None else _lengths(found.lengths, x, to, around))
+    lengths = operands[-1]
+    if final and lengths is None and guess.op == "GRU" and not _has_items(found, around):
+        operands[-1] = _full_lengths(x, to)
+    starts: list[Value | None] = []
     for port in found.states:
         assert port.initial is not None, "it has a shape"
         start = around.constants.array(port.initial)
         if start is not None and not np.any(start):
-            operands.append(None)
+            starts.append(None)
         else:
-            operands.append(
+            starts.append(
                 to.unsqueeze(_leading(port.initial, _shape(port.initial, around), 0, to), 0)
             )
+    operands += starts
     if guess.p is not None:
         operands += [None] * (7 - len(operands))
         operands.append(_constant(to, guess.p, found.dtype))
@@ -43,9 +61,9 @@ def write_operator(
         operands.pop()
     y, *states = _leaf(found, guess, tuple(operands), to)
     results: dict[Value, Value] = {}
-    for port, state in zip(found.states, states, strict=True):
+    for port, state, begin in zip(found.states, states, starts, strict=True):
         if port.result in around.read and port.result is not None:
-            plain = to.squeeze(state, 0)
+            plain = to.squeeze(_kept(state, begin, x, lengths, found, to, around), 0)
             results[port.result] = _as_before(plain, _shape(port.param, around), 0, to)
     for position in stacked:
         port_, _ = found.stacks[position]
@@ -54,6 +72,40 @@ def write_operator(
         made = _as_before(to.squeeze(y, 1), shape, 1, to)
         results[port_.result] = _stacked(made, port_.role, len(shape) + 1, found, to)
     return results
+
+
+def _kept(
+    state: Value,
+    start: Value | None,
+    x: Value,
+    lengths: Value | None,
+    found: Recurrence,
+    to: Writer,
+    around: Surroundings,
+) -> Value:
+    """The last state [1, batch, hidden]; the initial one where a sequence has no items."""
+    if start is None:
+        return state
+    if lengths is not None:
+        count = to.unsqueeze(to.unsqueeze(to.cast(lengths, DType.INT64), 0), 2)
+    elif _has_items(found, around):
+        return state
+    else:
+        count = to.slice(to.leaf("Shape", x), 0, 1, 0)
+    return to.leaf("Where", to.leaf("Equal", count, to.ints(0)), start, state)
+
+
+def _has_items(found: Recurrence, around: Surroundings) -> bool:
+    """Whether the time axis is known not to be empty."""
+    dims = [_shape(item.root, around)[item.axis] for item in found.items]
+    return any(isinstance(dim, int) and dim > 0 for dim in dims)
+
+
+def _full_lengths(x: Value, to: Writer) -> Value:
+    """The number of items for every sequence, int32 [batch]."""
+    shape = to.leaf("Shape", x)
+    count = to.cast(to.slice(shape, 0, 1, 0), DType.INT32)
+    return to.leaf("Expand", count, to.slice(shape, 1, 2, 0))
 
 
 def _shape(value: Value | None, around: Surroundings) -> tuple[Dim, ...]:

@@ -56,6 +56,8 @@ _CLOSE: Mapping[DType, tuple[float, float]] = {
 }
 """The relative and absolute differences that rounding sums of biases once or twice causes."""
 _OLDEST_IR = 8
+OTHER = "its step is not one of an RNN, GRU or LSTM"
+"""The reason where no guess fits; any other reason says more."""
 _REPEATED = "it repeats the last output behind a sequence's end, where the operators give zeros"
 _STACKED = "it stacks a value of every iteration that is not the output of the operator"
 
@@ -192,7 +194,7 @@ def _unlike_form(found: Recurrence, operator: Model, results: Sequence[Value]) -
     around = Surroundings(at, made, (), Constants(made, at))
     wanted = recurrence_of(scan, float_states(scan, at), around, absorbing=False)
     if [row.key for row in wanted.next] != [row.key for row in found.next]:
-        return "its step differs from the operator's"
+        return OTHER
     ((_, shown),) = wanted.stacks
     for port, row in found.stacks:
         if port.result not in results:
