@@ -26,7 +26,7 @@ def left_behind() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name == "treadle bounded run"]
 
 
-def test_a_run_returns_though_its_kernel_goes_on(caplog):
+def test_a_limit_ends_the_run_while_the_kernel_continues(caplog):
     options = treadle.SessionOptions(intra_op_num_threads=1)
     session = treadle.InferenceSession(LONG, options, engines=["onnxruntime", "interp"])
     x = np.zeros((N, N), np.float32)
@@ -41,7 +41,7 @@ def test_a_run_returns_though_its_kernel_goes_on(caplog):
         each.join(60)
 
 
-def test_a_run_in_time_answers_what_it_did():
+def test_a_run_within_its_limit_returns_its_outputs():
     text = LONG.replace(str(N), "8")
     session = treadle.InferenceSession(text, engines=["onnxruntime", "interp"])
     x = np.eye(8, dtype=np.float32)
@@ -66,7 +66,7 @@ def test_large_products_of_constants_are_not_folded_as_a_session_is_made():
     assert time.process_time() - started < 5  # 10 s where it is folded
 
 
-def test_terminate_returns_though_a_kernel_goes_on():
+def test_terminate_ends_the_run_while_the_kernel_continues():
     options = treadle.SessionOptions(intra_op_num_threads=1)
     size = 2100  # 17 MB: a run that is likely to be long
     text = LONG.replace(str(N), str(size))

@@ -106,7 +106,7 @@ def test_maps_stay_with_interp():
     assert "map(string,int64[])" in region.reason
 
 
-def test_an_input_whose_type_nothing_says_stays_with_interp():
+def test_an_input_of_unknown_type_stays_with_interp():
     block = BlockBuilder("main")
     y = block.leaf("Neg", 13, block.param("x"))
     region = plan(Model(block.build(y), opsets={"": 13}), [Onnxruntime()]).main.regions[0]

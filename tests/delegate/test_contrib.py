@@ -41,14 +41,14 @@ def onnxruntimes_answer(source, feeds):
         ("a = Neg(x) b = com.microsoft.BiasGelu(a, s) y = Neg(b)", 17),
     ],
 )
-def test_it_is_onnxruntimes_answer(nodes, opset):
+def test_a_contrib_operator_has_onnxruntimes_outputs(nodes, opset):
     source = text(nodes, opset)
     feeds = {"x": X, "s": ONES}
     found = treadle.InferenceSession(source).run(None, feeds)
     np.testing.assert_allclose(found, onnxruntimes_answer(source, feeds), rtol=1e-5)
 
 
-def test_an_interpreter_has_no_kernel_for_it():
+def test_interp_has_no_kernel_of_a_contrib_operator():
     with pytest.raises(Unsupported, match="no kernel"):
         treadle.InferenceSession(text("y = com.microsoft.QuickGelu(x)"), engines=("interp",))
 
@@ -64,7 +64,7 @@ LOOP = """
         t = Tanh(v) u = Add(t, v) d = Identity(c) }>"""
 
 
-def test_a_loop_beside_it_stays_native():
+def test_a_loop_next_to_a_contrib_operator_stays_native():
     source = text(f"a = com.microsoft.QuickGelu(x) {LOOP} y = com.microsoft.QuickGelu(w)")
     session = treadle.InferenceSession(source)
     assert [region.engine for region in session.plan.main.regions] == [
@@ -78,7 +78,7 @@ def test_a_loop_beside_it_stays_native():
     )
 
 
-def test_it_runs_inside_a_native_loop():
+def test_a_contrib_operator_is_a_host_call_of_a_native_loop():
     source = text("""
         n = Constant<value_int=5>()
         y = Loop(n, "", x) <body = b (int64 i, bool c, float[2,3] v) => (bool d, float[2,3] u) {

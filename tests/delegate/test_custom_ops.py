@@ -20,7 +20,7 @@ def library():
     return pytest.importorskip("onnxruntime_extensions").get_library_path()
 
 
-def test_they_run_and_a_loop_beside_them_stays_native(library):
+def test_custom_operators_run_and_a_loop_next_to_them_stays_native(library):
     options = treadle.SessionOptions()
     options.register_custom_ops_library(library)
     session = treadle.InferenceSession(HEAD + TEXT, options)
@@ -31,7 +31,7 @@ def test_they_run_and_a_loop_beside_them_stays_native(library):
     assert {region.engine for region in session.plan.main.regions} == {"onnxruntime", "jit"}
 
 
-def test_without_their_library_the_error_says_how_to_give_it():
+def test_a_missing_library_is_an_error_with_advice():
     with pytest.raises(Unsupported, match="register_custom_ops_library"):
         treadle.InferenceSession(HEAD + TEXT)
 

@@ -138,10 +138,10 @@ def written(model_of, monkeypatch, steps):
 
 
 @pytest.mark.parametrize("case", PLAIN)
-def test_what_cannot_trap_stays_as_it_is(model_of, monkeypatch, case):
+def test_a_division_that_cannot_trap_is_not_rewritten(model_of, monkeypatch, case):
     assert "Equal" not in written(model_of, monkeypatch, PLAIN[case])
 
 
 @pytest.mark.parametrize("case", GUARDED)
-def test_what_may_trap_is_written_in_other_words(model_of, monkeypatch, case):
+def test_a_division_that_may_trap_is_rewritten(model_of, monkeypatch, case):
     assert "Equal" in written(model_of, monkeypatch, GUARDED[case])

@@ -34,7 +34,7 @@ def test_no_kernel_for_these_types(planned):
     assert "no kernel for Sqrt-13 over tensor(int8)" in region.reason
 
 
-def test_a_loop_around_what_it_has_not_is_declined_with_the_reason(planned):
+def test_a_loop_around_an_unsupported_operator_is_declined_with_the_reason(planned):
     (region,) = planned("""g (int64 M, int8 a) => (int8 s) {
         s = Loop <body = b (int64 i, bool c, int8 v) => (bool c, int8 w) { w = Sqrt(v) }>
             (M, "", a) }""").main.regions
@@ -52,7 +52,7 @@ def test_a_model_it_refuses_to_load_goes_to_interp_silently(planned, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_one_bad_step_leaves_regions_around_it(planned):
+def test_an_unsupported_step_splits_the_region(planned):
     text = """g (float[2, 3] x) => (float[3, 2] z) {
         a = Exp(x) b = Exp(a) c = Exp(b) d = Exp(c)
         e = Transpose <perm = [0, 0]> (d)
@@ -80,7 +80,7 @@ def test_reason_drops_file_and_line():
     assert reason(RuntimeError(noisy)) == "onnxruntime: why it failed"
 
 
-def test_what_onnxruntime_raises_is_refused_and_a_fault_of_ours_is_not():
+def test_onnxruntimes_errors_are_refusals_and_bugs_are_raised():
     import onnxruntime
 
     with pytest.raises(Unsupported, match="the model: onnxruntime: Failed to load"):
@@ -119,7 +119,7 @@ def _mixed(stack: Stacked) -> Model:
 
 
 @pytest.mark.parametrize("stack", [Stacked(), Stacked(1), Stacked(0, True), Stacked(-1, True)])
-def test_a_loop_with_slices_and_a_trip_count_is_written_as_onnx_has_it(same, stack):
+def test_a_loop_with_slices_and_a_trip_count_is_exported_as_an_onnx_loop(same, stack):
     model = _mixed(stack)
     step = infer(model).main.steps[0]
     assert Onnxruntime().judge(step, model, inside=False).takes
@@ -131,7 +131,7 @@ def test_a_loop_with_slices_and_a_trip_count_is_written_as_onnx_has_it(same, sta
         same(have, want)
 
 
-def test_what_a_mixed_loop_stacks_along_another_axis_has_a_rank():
+def test_a_stack_along_another_axis_keeps_its_rank():
     verdict = Onnxruntime().judge(_mixed(Stacked(1)).main.steps[0], _mixed(Stacked()), inside=False)
     assert not verdict.takes
     assert "the rank of a stacked element is not known" in verdict.reason
@@ -157,7 +157,7 @@ def negated(count: int, name: str) -> str:
 
 
 @pytest.mark.parametrize(("count", "is_brief"), [(256, True), (257, False)])
-def test_only_what_ends_soon_by_itself_is_brief(whole, count, is_brief):
+def test_only_short_regions_run_without_polls(whole, count, is_brief):
     run = whole(f"g (float a0) => (float a{count}) {{ {negated(count, 'a')} }}")
     assert run.region.runnable.is_brief is is_brief
 

@@ -84,7 +84,7 @@ def test_axes_of_an_attribute_in_a_body(whole, same):
     same(total, np.stack([ROWS.sum(1)] * 2))
 
 
-def test_a_reduction_of_nothing_is_refused(whole):
+def test_a_reduction_of_an_empty_axis_is_refused(whole):
     run = whole("g (int64[r,c] x) => (int64[r,d] y) <int64[1] a = {1}> { y = ReduceSum (x, a) }")
     with pytest.raises(FallbackRequired):
         run(np.zeros((3, 0), np.int64))
@@ -118,12 +118,12 @@ PRODUCT_BESIDE = """g (int64[n] x, float[m] z) => (int64[1] y, float[m] w) {
 
 
 @pytest.mark.parametrize("x", [[2**53, 1], [2**53 + 1, -1], [2**40, 2**40], [-(2**62), 2, 2]])
-def test_products_that_may_be_rounded_are_refused_beside_other_operators(whole, x):
+def test_inexact_integer_products_are_refused_among_other_operators(whole, x):
     with pytest.raises(FallbackRequired):
         whole(PRODUCT_BESIDE)(np.array(x), np.ones(2, np.float32))
 
 
-def test_small_products_beside_other_operators(whole, same):
+def test_small_integer_products_are_taken_among_other_operators(whole, same):
     found, _ = whole(PRODUCT_BESIDE)(np.array([3, -7, 1000]), np.ones(2, np.float32))
     same(found, np.array([-21000]))
 

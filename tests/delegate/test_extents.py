@@ -53,7 +53,7 @@ def feed(name, shape):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_extents_nobody_declared(call):
+def test_undeclared_extents_are_checked_at_run_time(call):
     made, names = session(call)
     for rank in CALLS[call]:
         for shape in product((0, 1, 2) if rank < 4 else (0, 2), repeat=rank):
@@ -94,7 +94,7 @@ def test_one_scale_for_each_column_goes_to_the_kernel():
     assert_allclose(made.run(None, feeds)[0], [[4, 8, 12]] * 2)
 
 
-def test_known_extents_cost_nothing(monkeypatch):
+def test_known_extents_are_not_checked_at_run_time(monkeypatch):
     seen = []
 
     def looked_at(draft, step, operands):

@@ -54,7 +54,7 @@ def tokens(source, name="ids"):
 
 
 @pytest.mark.parametrize("name", ["ids", "input_ids"])
-def test_it_generates_and_its_names_are_its_own(name):
+def test_a_generation_operator_runs_with_names_of_its_own(name):
     assert tokens(model(name), name) == WANTED
     assert not treadle.check(model(name))
     repaired, mended = treadle.repair(model(name))
@@ -64,7 +64,7 @@ def test_it_generates_and_its_names_are_its_own(name):
 
 @pytest.mark.parametrize("change", [treadle.infer, treadle.optimize, treadle.load])
 @pytest.mark.parametrize("suffix", [".onnx", ".onnxtxt"])
-def test_it_is_written_back_whole(change, suffix, tmp_path):
+def test_a_generation_operator_round_trips(change, suffix, tmp_path):
     path = tmp_path / f"m{suffix}"
     treadle.save(change(model("input_ids")), path)
     assert tokens(path, "input_ids") == WANTED
@@ -73,7 +73,7 @@ def test_it_is_written_back_whole(change, suffix, tmp_path):
     assert names == ["input_ids", "position_ids", "attention_mask", "past_0"]
 
 
-def test_inspect_shows_what_goes_in_and_how_often_it_runs():
+def test_inspect_shows_the_inputs_and_iterations_of_generation():
     step = treadle.load(model()).main.steps[1]
     shown = show_call(summarize_call(step, "main/greedysearch_1", 0))
     assert "past_0 float32[2,b,1,p,1]" in shown

@@ -73,7 +73,7 @@ def test_casts_and_other_shapes(same, x):
     assert not np.may_share_memory(z, x)
 
 
-def test_what_does_not_broadcast_is_an_error_of_the_session(whole):
+def test_operands_that_do_not_broadcast_are_a_run_error(whole):
     run = whole("g (int64[n] x, int64[m] z) => (int64[k] y) { y = Max (x, z) }")
     with pytest.raises(FallbackRequired):
         run(np.zeros(20000, np.int64), np.zeros(19999, np.int64))

@@ -46,7 +46,7 @@ def test_a_mistake_is_named(planned, step, signature):
 
 
 @pytest.mark.parametrize(("step", "signature"), HARMLESS.items())
-def test_what_is_right_is_taken(planned, step, signature):
+def test_harmless_forms_are_taken(planned, step, signature):
     ((engine, _),) = engines(planned, step, signature)
     assert engine == "onnxruntime"
 
@@ -101,7 +101,7 @@ def test_whole_numbers_are_added_exactly():
     assert found.tolist() == [2**53 + 1]
 
 
-def test_running_means_begin_anew_in_every_run():
+def test_running_means_restart_in_every_run():
     head = '<ir_version: 8, opset_import: ["": 18]>\n'
     text = """g (float16[2,3] x) => (float16[2,3] y, float16[3] m, float16[3] v)
     <float16[3] s = {1, 1, 1}, float16[3] a = {1, 2, 3}, float16[3] b = {1, 1, 1}> {

@@ -41,12 +41,12 @@ def test_engines_that_may_not_try_refuse(no_records):
         treadle.InferenceSession(GELU, engines=("interp",))
 
 
-def test_what_ends_the_process_is_not_tried(no_records):
+def test_operators_that_end_the_process_are_not_tried(no_records):
     with pytest.raises(Unsupported, match=r"crashes the process|no record"):
         treadle.InferenceSession(INVERSE)
 
 
-def test_nothing_is_tried_where_all_is_on_record():
+def test_listed_operators_are_not_tried():
     assert "nothing else" not in treadle.InferenceSession(GELU).explain()
 
 

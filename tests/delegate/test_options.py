@@ -17,7 +17,7 @@ def test_fields_are_set_by_their_own_names():
     assert made.log_severity_level == 4
 
 
-def test_nothing_said_is_its_default():
+def test_unset_options_have_onnxruntimes_defaults():
     made, default = Options.of().session_options(), onnxruntime.SessionOptions()
     for name in ("intra_op_num_threads", "graph_optimization_level", "enable_mem_pattern"):
         assert getattr(made, name) == getattr(default, name)

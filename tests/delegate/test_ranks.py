@@ -57,7 +57,7 @@ def feed(name, rank):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_ranks_nobody_declared(call):
+def test_undeclared_ranks_are_checked_at_run_time(call):
     made, names = session(call)
     for rank in RANKS:
         for other in {rank, 1, 2}:
@@ -111,7 +111,7 @@ def test_operands_the_kernel_reads_without_asking(call):
         session(f"com.microsoft.{call}")
 
 
-def test_known_ranks_cost_nothing(monkeypatch):
+def test_known_ranks_are_not_checked_at_run_time(monkeypatch):
     seen = []
 
     def looked_at(draft, step, operands):

@@ -149,7 +149,7 @@ def test_rows_of_text():
 
 
 @pytest.mark.parametrize(("width", "engine"), [("1", "onnxruntime"), ("2", "interp")])
-def test_who_gathers_text(model_of, width, engine):
+def test_the_engine_of_a_gather_of_strings(model_of, width, engine):
     text = f"g (string[A,{width}] x, int64[N] k) => (string[N,{width}] y) {{ y = Gather (x, k) }}"
     planned = plan(infer(model_of(text)), [Onnxruntime()])
     assert [region.engine for region in planned.main.regions] == [engine]

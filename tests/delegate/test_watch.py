@@ -155,7 +155,7 @@ def test_a_handler_that_does_not_raise_lets_the_run_go_on(whole):
     assert calls == [1]
 
 
-def test_signals_still_reach_whoever_asked_for_them(whole):
+def test_signals_still_reach_their_handlers(whole):
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     reader.settimeout(5)
@@ -172,7 +172,7 @@ def test_signals_still_reach_whoever_asked_for_them(whole):
         writer.close()
 
 
-def test_a_run_inside_another_forwards_signals_to_nobody():
+def test_a_nested_run_does_not_forward_signals():
     """Else the watcher would tell itself for ever of the byte it reads."""
     forwarded = []
 

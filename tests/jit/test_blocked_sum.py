@@ -47,7 +47,7 @@ def test_sums_are_as_accurate_as_pairwise_ones(form, dtype, rng):
         assert error.max() < 3
 
 
-def test_infinities_and_nan_stay_what_they_are():
+def test_infinities_and_nan_propagate():
     x = np.ones((4, 10_000), np.float32)
     x[0, 7], x[1, 9_000], x[2, 5], x[3, 4], x[3, 9_999] = np.inf, -np.inf, np.nan, np.inf, -np.inf
     for declared in ("r, c", "4, 10000"):

@@ -41,16 +41,16 @@ def test_a_definition_takes_the_place_of_a_leaf(source: str) -> None:
         np.testing.assert_allclose(one, two, 1e-6)
 
 
-def test_what_a_definition_is_made_of_is_expanded_too() -> None:
+def test_operators_in_a_definition_are_expanded_too() -> None:
     expanded = _expanded(load(CELU), "Celu", "Elu")
     assert not {"Celu", "Elu"} & _operators(expanded)
 
 
-def test_a_model_that_lacks_nothing_comes_back() -> None:
+def test_a_model_without_missing_operators_is_returned() -> None:
     model = load(CELU)
     assert _expanded(model, "Gelu") is model
 
 
-def test_it_declines_what_has_no_definition() -> None:
+def test_operators_without_a_definition_are_declined() -> None:
     model = load(UNDEFINED)
     assert _expanded(model, "Erf") is model

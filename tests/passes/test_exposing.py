@@ -89,7 +89,7 @@ def checked(model):
 
 
 @pytest.mark.parametrize("engines", ENGINES)
-def test_what_nested_loops_make_in_one_shape_has_an_axis_for_each(engines):
+def test_values_of_constant_shape_in_nested_loops_have_an_axis_for_each_loop(engines):
     body = "main/loop_1.body/loop_1.body"
     exposed = checked(treadle.expose(NESTED, ["k", "k2", "main/loop_1*@trips"]))
     outputs = run(exposed, FEEDS, engines)
@@ -104,7 +104,7 @@ def test_what_nested_loops_make_in_one_shape_has_an_axis_for_each(engines):
 
 @pytest.mark.parametrize("trips", [0, 1, 4])
 @pytest.mark.parametrize("engines", ENGINES)
-def test_what_is_ragged_or_in_a_branch_is_a_flat_sequence_with_its_iterations(engines, trips):
+def test_ragged_and_branch_values_are_flat_sequences_with_iterations(engines, trips):
     feeds = {**FEEDS, "t": np.array(trips)}
     exposed = checked(treadle.expose(RAGGED, ["r", "p", "k2", "main/*@*"]))
     outputs, events = run(exposed, feeds, engines), heard(RAGGED, feeds)
@@ -122,7 +122,7 @@ def test_what_is_ragged_or_in_a_branch_is_a_flat_sequence_with_its_iterations(en
 
 
 @pytest.mark.parametrize("engines", ENGINES)
-def test_a_capacity_pads_and_counts_what_is_beyond_it(engines):
+def test_a_capacity_pads_and_counts_values_beyond_it(engines):
     exposed = checked(treadle.expose(RAGGED, "k2", capacity=3))
     feeds, name = {**FEEDS, "t": np.array(5)}, f"{INNER}.body/k2"
     outputs, made = run(exposed, feeds, engines), heard(RAGGED, feeds)[name]
@@ -210,7 +210,7 @@ def test_functions_are_exposed_by_the_place_of_their_call():
     assert names == ["y", "main/twice_0/u", "main/twice_1/u"]
 
 
-def test_what_is_asked_for_and_cannot_be_exposed_is_named():
+def test_values_that_cannot_be_exposed_are_named_in_the_error():
     old = RAGGED.replace('"" : 21', '"" : 13')
     with pytest.raises(Unsupported, match="opset 14; the model has opset 13") as error:
         treadle.expose(old, ["p", "k2", "r"])

@@ -110,7 +110,7 @@ def test_results_that_are_params_constants_or_listed_twice():
     same(run(model, f32(1)), [f32(1), f32(10), f32(-1), f32(-1), f32(10)])
 
 
-def test_results_that_nobody_takes():
+def test_unread_results_of_a_call():
     model = inlined(
         """g (float x) => (float b) { _, b = local.f (x) c = Neg (b) }
         <domain: "local", opset_import: ["" : 21]>

@@ -153,7 +153,7 @@ def test_a_condition_that_is_left_out_is_said() -> None:
         ("k = Identity(c) d = Not(k)", ["CF802"]),
     ],
 )
-def test_trip_counts_and_conditions_become_scalars_where_nothing_sees_it(goes_on, made) -> None:
+def test_trip_counts_and_conditions_become_scalars(goes_on, made) -> None:
     text = f"""g (int64[1] M, bool[1] C, float x) => (float y) {{
         y = Loop <body = b (i, c, a) => (d, e) {{ {goes_on} e = Add(a, x) }}> (M, C, x) }}"""
     before, after, done = run_one(text, M=[3], C=[True], x=np.float32(1))
@@ -201,6 +201,6 @@ def test_a_model_without_faults_is_left_as_it_is() -> None:
     assert fixed is model
 
 
-def test_what_cannot_be_closed_cannot_be_repaired() -> None:
+def test_a_model_with_unresolved_names_cannot_be_repaired() -> None:
     with pytest.raises(treadle.TreadleError):
         treadle.repair(f"{HEADER}\ng (float x) => (y) {{ y = Relu(z) }}")

@@ -56,7 +56,7 @@ def function(**defaults):
         ({}, {"other": attribute("other", 3.0)}, None),
     ],
 )
-def test_a_reference_is_the_calls_value_the_default_or_nothing(defaults, given, value):
+def test_an_attribute_reference_is_the_calls_value_the_default_or_absent(defaults, given, value):
     (step,) = bind_attributes(function(**defaults), given).steps
     assert {name: a.value for name, a in step.attributes.items()} == (
         {} if value is None else {"alpha": value}

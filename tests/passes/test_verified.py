@@ -25,7 +25,7 @@ def makers(room: ModuleType) -> set[str]:
 
 
 @pytest.mark.parametrize("room", [passes, surgery, named], ids=lambda room: room.__name__)
-def test_what_makes_a_model_is_verified(room: ModuleType) -> None:
+def test_every_pass_is_verified(room: ModuleType) -> None:
     assert makers(room)
     unverified = {name for name in makers(room) if not hasattr(getattr(room, name), "__wrapped__")}
     assert unverified <= COMPOSED

@@ -107,7 +107,7 @@ def test_interp_ends_the_list_of_those_asked():
     assert shown(chain("MatMul"), Takes(frozenset(), INTERP), Takes(FAST)) == [(INTERP, 1)]
 
 
-def test_the_first_engine_that_takes_a_step_has_it():
+def test_a_step_goes_to_the_first_engine_that_takes_it():
     model = chain("MatMul", "Gemm")
     first, second = Takes(frozenset(("Gemm",)), "first"), Takes(FAST, "second")
     assert shown(model, first, second) == [("second", 1), ("first", 1)]
@@ -184,11 +184,11 @@ def looped(*, captured_constant: bool = False) -> Model:
     return Model(block.build(block.leaf("MatMul", 1, z)))
 
 
-def test_a_loop_taken_whole_joins_the_leaves_around_it():
+def test_a_loop_taken_whole_is_in_one_region_with_the_leaves_around_it():
     assert shown(looped(), Takes(FAST, takes_bodies=True)) == [("fast", 3)]
 
 
-def test_a_loop_nobody_takes_is_alone_and_its_body_is_planned():
+def test_the_body_of_a_loop_that_no_engine_takes_is_planned():
     found = regions(looped(), Takes(FAST))
     assert [(r.engine, len(r.steps)) for r in found] == [("fast", 1), (INTERP, 1), ("fast", 1)]
     body = found[1].bodies["body"]
@@ -233,7 +233,7 @@ def test_otherwise_opens_the_loop_and_keeps_the_engine_for_leaves():
     ]
 
 
-def test_interp_only_asks_nobody():
+def test_without_engines_interp_runs_all_steps():
     found = interp_only(looped().main, reason="told so")
     assert [(r.engine, r.reason, len(r.steps)) for r in found.regions] == [
         (INTERP, "told so", 1)
@@ -273,14 +273,14 @@ def around_a_loop(*ops: str, aside: str = "") -> Model:
     return Model(block.build(*(block.leaf(op, 1, z) for op in ops[1:]), *others))
 
 
-def test_small_steps_join_the_loop_beside_them():
+def test_small_neighbours_of_a_loop_join_its_region():
     engine = TakesBeside(frozenset(("Neg",)))
     assert shown(around_a_loop("Neg", "Neg"), engine) == [("fast", 3)]
     assert shown(around_a_loop("Neg", "Odd"), engine) == [("fast", 2), (INTERP, 1)]
     assert shown(around_a_loop("Odd", "Neg"), engine) == [(INTERP, 1), ("fast", 2)]
 
 
-def test_only_so_many_steps_beside_a_loop_join_it():
+def test_the_number_of_steps_that_join_a_loop_is_bounded():
     engine, most = TakesBeside(frozenset(("Neg",))), region_growing._MOST
     full = shown(around_a_loop("Neg", *("Neg",) * (most - 1)), engine)
     assert full == [("fast", most + 1)]
@@ -288,7 +288,7 @@ def test_only_so_many_steps_beside_a_loop_join_it():
     assert dict(more)["fast"] == most + 1
 
 
-def test_steps_not_beside_a_loop_join_none():
+def test_steps_away_from_a_loop_do_not_join_it():
     engine = TakesBeside(frozenset(("Neg",)))
     assert shown(around_a_loop("Odd", "Odd", aside="Neg"), engine, inside=False) == [
         (INTERP, 2), ("fast", 1), (INTERP, 1)
@@ -296,7 +296,7 @@ def test_steps_not_beside_a_loop_join_none():
     assert shown(chain("Neg", "Neg"), engine) == [(INTERP, 2)]
 
 
-def test_without_what_joined_a_loop_is_tried_alone():
+def test_a_refused_region_is_tried_without_the_joined_steps():
     engine = TakesBeside(frozenset(("Neg",)))
     (region,) = regions(around_a_loop("Neg", "Neg"), engine)
     instead = region.otherwise().regions
@@ -307,7 +307,7 @@ def test_without_what_joined_a_loop_is_tried_alone():
     assert [r.engine for r in last] == [INTERP]
 
 
-def test_what_joins_a_loop_but_runs_before_other_steps_is_left_where_it_was():
+def test_a_step_that_must_run_before_others_does_not_join():
     """`first` is a result and joins nothing; what only `both` reads would run alone before it."""
     body = BlockBuilder("body")
     body.param("i", tensor("int64"))

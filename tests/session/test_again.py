@@ -73,7 +73,7 @@ def test_the_code_of_a_session_that_is_made_again_is_in_the_cache(tmp_path, monk
 
 
 @pytest.mark.parametrize("is_file", [False, True])
-def test_what_the_options_supply_goes_along(is_file, tmp_path) -> None:
+def test_supplied_initializers_are_pickled(is_file, tmp_path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(external())
     by_value, by_file = treadle.SessionOptions(), treadle.SessionOptions()

@@ -49,7 +49,7 @@ def test_inputs_that_are_not_read_and_outputs_in_another_order(sums):
     assert [o.tolist() for o in sums.run(["more", "more"], feeds([1], [2]))] == [[3], [3]]
 
 
-def test_what_does_not_fit_is_told_after_what_did(sums):
+def test_an_invalid_feed_after_a_valid_one_is_an_error(sums):
     fine = feeds([1, 2], [5, 6])
     sums.run(None, fine)
     with pytest.raises(InputError, match="float64\\[2\\] is given"):

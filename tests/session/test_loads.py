@@ -51,7 +51,7 @@ def test_a_dim_of_minus_one_is_not_known(tmp_path):
     assert treadle.InferenceSession(tmp_path / "m.xml").run(None, {"x": X})[1].tolist() == [2, 3]
 
 
-def test_a_dim_of_minus_one_is_written_as_the_file_had_it(tmp_path):
+def test_a_dim_of_minus_one_round_trips(tmp_path):
     treadle.save(with_unknown_dims(), tmp_path / "m.onnx")
     saved, original = onnx.load(tmp_path / "m.onnx").graph, with_unknown_dims().graph
     assert (list(saved.input), list(saved.output)) == (list(original.input), list(original.output))
@@ -68,7 +68,7 @@ def test_a_domain_that_onnxruntime_knows_need_not_be_imported(engines):
     assert not treadle.check(repaired)
 
 
-def test_a_domain_that_nobody_knows_stops():
+def test_an_unknown_domain_stops_a_session():
     with pytest.raises(treadle.InvalidModel, match="CF702"):
         ran(f"{HEAD}g (float[2,3] x) => (float[2,3] y) {{ y = nowhere.Binarizer(x) }}")
 

@@ -183,7 +183,7 @@ def test_a_provider_that_is_not_there_is_warned_of() -> None:
     assert session.get_provider_options() == {"CPUExecutionProvider": {}}
 
 
-def test_a_provider_nobody_knows_falls_back_or_is_an_error() -> None:
+def test_an_unknown_provider_falls_back_or_is_an_error() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session = treadle.InferenceSession(MODEL, providers=["Nobody"])
@@ -213,7 +213,7 @@ def _bytes() -> bytes:
 
 
 @pytest.mark.parametrize("providers", [3, "CPUExecutionProvider", [3], [("A", 3)]])
-def test_what_names_no_providers_is_a_value_error(providers) -> None:
+def test_an_invalid_list_of_providers_is_a_value_error(providers) -> None:
     with pytest.raises(ValueError, match="provider"):
         treadle.InferenceSession(MODEL, providers=providers)
 
@@ -296,7 +296,7 @@ g () => (float[4] y) { y = RandomNormal <shape = [4]> () }"""
     assert drawn(None) == drawn(None)
 
 
-def test_an_adapter_feeds_what_is_not_fed(tmp_path) -> None:
+def test_an_adapter_supplies_missing_feeds(tmp_path) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2] x, float[2] a = {0, 0}) => (float[2] y) { y = Add (x, a) }"""
     made = treadle.AdapterFormat()
@@ -337,7 +337,7 @@ def test_options_of_a_run_are_checked_as_they_are_set() -> None:
         treadle.RunOptions(max_iterations=2.5)
 
 
-def test_a_name_that_is_missing_says_what_to_use() -> None:
+def test_a_missing_name_of_onnxruntime_names_an_alternative() -> None:
     session = treadle.InferenceSession(MODEL)
     with pytest.raises(AttributeError, match="does not tune"):
         session.get_tuning_results()

@@ -85,7 +85,7 @@ def test_feeds_that_do_not_fit(feeds, words):
     assert words in str(caught.value)
 
 
-def test_every_fault_of_the_feeds_is_told_at_once():
+def test_every_fault_of_the_feeds_is_reported_at_once():
     with pytest.raises(InputError, match=r'"x" is missing.*"M": 2\.5 does not fit'):
         session(SUM).run(None, {"M": 2.5})
 
@@ -115,7 +115,7 @@ def test_recorder():
     assert set(recorder.values) == {("main/loop_0.body", "so")}
 
 
-def test_stages_are_told():
+def test_stages_of_loading_are_events():
     stages = []
     session(SUM, listener=stages.append)
 
@@ -207,7 +207,7 @@ CHANGING = HEAD + (
         (SUM.replace("bool co, float[n] so,", "bool co,"), {}, LoadError, ["main/loop_0", "body"]),
     ],
 )
-def test_what_is_wrong_is_said(engines, text, feeds, error, words):
+def test_errors_name_their_cause(engines, text, feeds, error, words):
     with pytest.raises(error) as caught:
         session(text, engines).run(None, feeds)
 
@@ -335,7 +335,7 @@ def test_a_session_option_that_is_none():
 
 
 @pytest.mark.parametrize("engines", [("interp",), ("jit", "interp"), None])
-def test_a_constant_that_is_given_away_stays_what_it_is(engines):
+def test_a_returned_constant_is_a_copy(engines):
     text = """<ir_version: 10, opset_import: ["" : 18]>
       g (int64 n, float[4] p) => (float[4] a, float[4] k) {
         k = Constant <value = float[4] {1.0, 2.0, 3.0, 4.0}> ()

@@ -81,7 +81,7 @@ def test_data_files_go_along_to_another_folder(tmp_path):
         ("w.bin", "four", "must be whole numbers"),
     ],
 )
-def test_what_cannot_be_had(tmp_path, location, offset, reason):
+def test_external_data_that_cannot_be_read_is_a_finding(tmp_path, location, offset, reason):
     (tmp_path / "w.bin").write_bytes(bytes(24))
     folder = tmp_path / "inner"
     path = saved(folder, model_with(location, offset=offset))

@@ -103,7 +103,7 @@ def test_a_body_nested_too_deep_is_a_finding():
     assert any("deep" in found.message for found in findings)
 
 
-def test_what_has_open_ends_is_checked_on():
+def test_a_model_with_unresolved_names_is_still_checked():
     import treadle
 
     found = treadle.check(

@@ -65,7 +65,7 @@ def test_a_check_says_so_and_a_repair_writes_them_in_order(text, tmp_path):
     ],
     ids=["a cycle", "a cycle beside what can be sorted", "a body reads what is made later"],
 )
-def test_what_no_order_helps_stops(text):
+def test_a_cycle_stops_a_session(text):
     with pytest.raises(treadle.LoadError, match="CF105"):
         treadle.InferenceSession(HEAD + text)
 
@@ -84,7 +84,7 @@ def test_the_order_is_the_files_wherever_it_can_be():
     assert sorted_positions(graph.node, lambda name: name == "x") == [0, 2, 3, 1]
 
 
-def test_of_two_initializers_of_one_name_the_last_is_used_as_onnxruntime_has_it(tmp_path):
+def test_the_last_of_two_initializers_of_one_name_is_used(tmp_path):
     model = onnx.parser.parse_model(
         HEAD + "g (float[2] x) => (float[2] y) <float[2] w = {1, 1}> { y = Add(x, w) }"
     )

@@ -50,7 +50,7 @@ def test_a_saved_model_is_a_folder(tmp_path):
         treadle.load(tmp_path)
 
 
-def test_a_folder_of_nothing_known(tmp_path):
+def test_a_folder_of_unknown_format(tmp_path):
     with pytest.raises(treadle.LoadError, match="a folder, give a file"):
         treadle.load(str(tmp_path))
 

@@ -58,7 +58,7 @@ def test_findings_of_checks_have_them_too(tmp_path: Path):
         assert (finding.code, finding.line, finding.column) == ("CF403", 8, 3)
 
 
-def test_what_the_parser_says_has_them_too():
+def test_errors_of_the_parser_have_positions():
     (finding,) = treadle.check(MODEL.replace("Relo (a)", "Relo a)"))
     assert (finding.code, finding.line) == ("CF001", 20)
 

@@ -88,7 +88,7 @@ def test_edge_cases_are_lossless(path):
         assert case["expect"] == "error", findings
 
 
-def test_what_is_said_of_graph_attributes_is_kept():
+def test_attributes_of_graphs_round_trip():
     proto = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 21, "own" : 1]>\n'
         "g (bool c, float x) => (float y, u) {\n"

@@ -73,7 +73,7 @@ def test_onnxscript_function():
         ("m.onnxtxt", TEXT.replace("Add", "{" * 5000).encode(), "nested 5002 deep"),
     ],
 )
-def test_what_is_no_model(tmp_path, name, content, reason):
+def test_invalid_sources_are_load_errors(tmp_path, name, content, reason):
     (tmp_path / name).write_bytes(content)
 
     with pytest.raises(LoadError, match=reason) as caught:

@@ -61,7 +61,7 @@ def sparse_initializer():
 
 
 @pytest.mark.parametrize("make", [branches, constants, sparse_constant, sparse_initializer])
-def test_what_is_written_as_text_is_read_again(make, tmp_path):
+def test_text_round_trips(make, tmp_path):
     feeds = {"x": X} | ({"c": np.array(True)} if make is branches else {})
     wanted = treadle.InferenceSession(make()).run(None, feeds)
     treadle.save(make(), tmp_path / "m.onnxtxt")
@@ -87,7 +87,7 @@ def test_a_text_that_looks_like_a_quoted_name_is_left_alone():
     assert (literal.name, literal.array.tolist()) == ("w.0", ["a (b) {"])
 
 
-def test_the_message_of_a_text_that_is_wrong_is_about_what_is_wrong():
+def test_the_message_of_an_invalid_text_names_the_fault():
     text = to_text(treadle.load(constants())).replace("Add (", "Add <axis> (")
     with pytest.raises(treadle.LoadError, match="line 7"):
         treadle.load(text)

@@ -23,7 +23,7 @@ def _again(name: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", REST)
-def test_what_is_written_again_means_the_same(name: str, tmp_path: Path) -> None:
+def test_models_written_again_have_the_recorded_outputs(name: str, tmp_path: Path) -> None:
     session = treadle.InferenceSession(_again(name, tmp_path), engines=["interp"])
     names = [output.name for output in session.get_outputs()]
     state: dict[str, object] = {}

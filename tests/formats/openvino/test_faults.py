@@ -38,7 +38,7 @@ def test_all_unsupported_layers_are_listed(tmp_path: Path) -> None:
     assert 'the version "opset99" of it is not supported' in found[2]
 
 
-def test_a_layer_nothing_needs_is_left_out(tmp_path: Path) -> None:
+def test_an_unread_layer_is_left_out(tmp_path: Path) -> None:
     sketch = Sketch(Weights())
     x = sketch.parameter("x", "f32", 2, 3)
     sketch.layer("Proposal", [x], F32)
@@ -60,7 +60,7 @@ def test_a_layer_nothing_needs_is_left_out(tmp_path: Path) -> None:
         ("Clamp", {"min": "0", "max": "x"}, 'max is "x", wanted a number'),
     ],
 )
-def test_what_does_not_fit_is_found(
+def test_invalid_layers_are_findings(
     type_: str, data: dict[str, str], wanted: str, tmp_path: Path
 ) -> None:
     sketch = Sketch(Weights())

@@ -55,13 +55,13 @@ def test_as_onnx_it_gives_them_in_onnxruntime(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_found_wrong_with_a_file(name: str) -> None:
+def test_a_fixture_has_no_findings(name: str) -> None:
     found = [each for each in treadle.check(DATA / f"{name}.xml") if each.severity == "error"]
     assert found == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_ports_claim_is_not_needed(name: str, tmp_path: Path) -> None:
+def test_declared_types_of_ports_are_not_needed(name: str, tmp_path: Path) -> None:
     text = (DATA / f"{name}.xml").read_text()
     bare = re.sub(r"\s*<dim>[^<]*</dim>", "", re.sub(r' precision="\w+"', "", text))
     if name.endswith("irv10"):  # IR 10 may leave a constant's type to its port

@@ -138,7 +138,7 @@ def test_do_while_runs_once_where_the_condition_is_false_after(tmp_path: Path) -
     _expect(counting(tmp_path, 100, 0.0), {"s": S}, _counted(1, 1), tmp_path)
 
 
-def test_a_condition_false_at_the_start_runs_nothing(tmp_path: Path) -> None:
+def test_a_condition_false_at_the_start_runs_no_iteration(tmp_path: Path) -> None:
     path = counting(tmp_path, 5, 10.0, start=False)
     _expect(path, {"s": S}, _counted(1, 0), tmp_path)
 

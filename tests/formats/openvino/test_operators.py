@@ -57,7 +57,7 @@ def _near(got: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> list[str
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_operator_means_what_openvino_does(name: str, tmp_path: Path) -> None:
+def test_an_operator_gives_openvinos_recorded_outputs(name: str, tmp_path: Path) -> None:
     path, given, wanted = _case(name, tmp_path)
     session = treadle.InferenceSession(path, engines=["interp"])
     names = [output.name for output in session.get_outputs()]
@@ -110,9 +110,7 @@ def _last_opset(row: Row) -> int:
 @pytest.mark.parametrize(
     "key", sorted(set(ROWS) - set(BY_HAND)), ids=lambda key: f"{key[0]}-{key[1]}"
 )
-def test_a_form_means_the_same_in_every_opset_that_has_it(
-    key: tuple[str, int], tmp_path: Path
-) -> None:
+def test_a_form_has_the_same_outputs_in_every_opset(key: tuple[str, int], tmp_path: Path) -> None:
     name, layer = _shown()[key][0]
     path, given, wanted = _case(name, tmp_path)
     said = f'type="{layer.type}" version="{{}}"'

@@ -22,7 +22,7 @@ RELU = """<layer id="{0}" name="r{0}" type="ReLU" version="opset1">
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_written_is_read_again(name: str) -> None:
+def test_the_xml_round_trips(name: str) -> None:
     net = openvino.parse((DATA / f"{name}.xml").read_bytes())
     assert openvino.parse(openvino.print_net(net).encode()) == net
 
@@ -76,7 +76,7 @@ def _finding(tmp_path: Path, text: str) -> str:
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_line(text: str, wanted: str, tmp_path: Path) -> None:
+def test_an_error_of_the_xml_has_its_line(text: str, wanted: str, tmp_path: Path) -> None:
     assert wanted in _finding(tmp_path, text)
 
 

@@ -133,7 +133,7 @@ def test_both_branches_may_use_a_variable(engines: list[str] | None, tmp_path: P
     assert _runs(_branched(tmp_path), feeds, engines) == [10, 11, 9]
 
 
-def test_a_variable_nothing_reads_is_told_with_its_line(tmp_path: Path) -> None:
+def test_an_unread_variable_is_a_finding_with_its_line(tmp_path: Path) -> None:
     sketch = Sketch(Weights())
     x = sketch.parameter("x", "f32", 1)
     _assign(sketch, x)

@@ -205,7 +205,7 @@ def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into(rng: np.ran
     assert dict(made.code.counts)["copied"] == 0
 
 
-def test_a_branch_costs_what_it_puts():
+def test_a_branch_costs_its_updates():
     assert (
         seconds(
             HEADS
@@ -218,7 +218,7 @@ def test_a_branch_costs_what_it_puts():
     )
 
 
-def test_an_inner_loop_costs_what_it_puts():
+def test_an_inner_loop_costs_its_updates():
     assert (
         seconds(
             HEADS
@@ -258,7 +258,7 @@ g (int64 t) => (int64[n] v) {
 }"""
 
 
-def test_what_an_inner_loop_makes_longer_has_no_room_in_the_old_memory():
+def test_a_value_that_an_inner_loop_extends_is_not_in_place():
     native = treadle.InferenceSession(GROWS_INSIDE, engines=["jit"])
     interp = treadle.InferenceSession(GROWS_INSIDE, engines=["interp"])
     for trips in (0, 1, 4, 9):

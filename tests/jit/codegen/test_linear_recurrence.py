@@ -163,7 +163,7 @@ def test_a_constant_added_and_taken_away_rounds(rng: np.random.Generator):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_what_grows_beyond_the_largest_float_between():
+def test_overflow_within_a_block_of_iterations():
     x = np.tile(np.array([3e38, -3e38], np.float32), 20)
     given = {"x": x, "a": np.array(0.9, np.float32), "m0": np.array(0, np.float32)}
     with np.errstate(all="ignore"):

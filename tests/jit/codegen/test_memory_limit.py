@@ -217,7 +217,7 @@ def test_a_state_too_large_is_refused_before_memory_is_asked_for(last):
     assert (found.path, found.iterations) == ("main/loop_0", (3,))
 
 
-def test_what_loops_around_a_region_hold_counts():
+def test_bytes_of_loops_around_a_region_count():
     text = """g (int64 n, float[50] x) => (string[1] y, float[n,50] ys) {
       s = Constant <value_strings = ["a"]> ()
       y, ys = Loop (n, , s) <body = f (int64 i, bool go, string[1] u)
@@ -270,7 +270,7 @@ def test_weighed_runs_are_native_and_others_do_not_weigh():
     assert len(native.run(None, {"n": np.array(30), "x": np.zeros(50, np.float32)})[1]) == 30
 
 
-def test_what_is_held_outside_is_weighed_by_interp():
+def test_loops_with_boxed_values_run_on_interp_under_max_bytes():
     text = """g (int64 n, float[50] x) => (string[m] y) {
       a = Constant <value_strings = ["a"]> ()
       b = Constant <value_strings = ["bcd"]> ()

@@ -83,7 +83,7 @@ def limited(session):
 
 
 @pytest.mark.parametrize("stopped", [interrupted, limited])
-def test_what_is_stopped_gives_its_memory_back(stopped):
+def test_a_stopped_kernel_frees_its_memory(stopped):
     session = treadle.InferenceSession(HEAD + ENDLESS, engines=("jit", "interp"))
     limited(session)
     for _ in range(500):  # what compiles goes on
@@ -98,7 +98,7 @@ def test_what_is_stopped_gives_its_memory_back(stopped):
     assert held() - before < 1_000_000
 
 
-def test_polls_hold_nothing(monkeypatch):
+def test_polls_leak_no_memory(monkeypatch):
     monkeypatch.setattr(codegen.safepoint, "SAFEPOINT_PERIOD", 100)
     text = """g (int64 n, float x) => (float y) {
       y = Loop (n, "", x) <body = f (int64 i, bool go, float u) => (bool on, float v) {

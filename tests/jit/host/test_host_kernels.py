@@ -59,7 +59,7 @@ def test_a_loop_that_would_lose_goes_to_the_other_engine(few):
     assert "onnxruntime is expected to be faster" in session.explain()
 
 
-def test_without_the_other_engine_nobody_has_it():
+def test_without_the_other_engine_the_operator_is_unsupported():
     with pytest.raises(Unsupported, match=r"main/loop_0\.body.*QuickGelu"):
         treadle.InferenceSession(HEAD + GELU, engines=("jit", "interp"))
 

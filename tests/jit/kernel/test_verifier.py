@@ -95,7 +95,7 @@ def _main(*nodes: Node) -> str:
     return "\n".join(violations(kernel))
 
 
-def test_a_node_stands_once_in_its_block_after_what_it_reads():
+def test_a_node_is_once_in_its_block_and_after_its_operands():
     elsewhere = Block("elsewhere")
     early = Node(Elementwise("neg"), DType.FLOAT32, (), (), elsewhere)
     late = Node(Elementwise("neg"), DType.FLOAT32, (), (early,), Block(""))

@@ -66,7 +66,7 @@ def test_one_text_of_many_is_carried():
     check(text, *({**feed, "n": np.array(n)} for n in TRIPS[:3]), head=HEAD_20)
 
 
-def test_a_stacked_result_that_nobody_reads():
+def test_an_unread_stacked_result_of_boxed_values():
     text = """g (int64 n, string p) => (int64[T] c) {
       unread, c = Loop (n, "") <body = f (int64 i, bool go) => (bool on, string t, int64 c) {
         on = Identity (go)

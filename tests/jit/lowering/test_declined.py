@@ -45,7 +45,7 @@ def fed(values):
 @pytest.mark.parametrize("engines", ENGINES)
 @pytest.mark.parametrize("form", [LOOP, PLAIN])
 @pytest.mark.parametrize("case", KEPT)
-def test_what_is_forbidden_is_an_error(case, form, engines):
+def test_forbidden_operands_are_errors_on_every_engine(case, form, engines):
     step, types, feeds = KEPT[case]
     text = HEAD + form.format(step=step, types=types).replace("float[...]", "float[]")
     text = text.replace("float[] ", "")

@@ -56,7 +56,7 @@ def test_threads_call_out_together(feed):
         assert_same(each, wanted, ["last", "y"])
 
 
-def test_every_iteration_draws_anew():
+def test_random_operators_draw_in_every_iteration():
     text = """g (int64 n, bool yes, float[4] x) => (float[T,4] y) {
       y = Loop (n, yes) <body = f (int64 i, bool go) => (bool on, float[4] r) {
         on = Identity (go)

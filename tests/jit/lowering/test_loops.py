@@ -207,7 +207,7 @@ def test_seconds_are_bounded(endless):
     assert time.monotonic() - started < 5
 
 
-def test_terminate_stops_it(endless):
+def test_terminate_stops_a_native_loop(endless):
     options = treadle.RunOptions()
     timer = threading.Timer(0.05, setattr, (options, "terminate", True))
     timer.start()
@@ -216,7 +216,7 @@ def test_terminate_stops_it(endless):
     timer.join()
 
 
-def test_ctrl_c_stops_it(endless):
+def test_ctrl_c_stops_a_native_loop(endless):
     timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -248,7 +248,7 @@ def test_threads_share_a_session(rng: np.random.Generator):
     assert all(np.array_equal(f, w) for f, w in zip(found, wanted, strict=True))
 
 
-def test_what_is_declined_says_why():
+def test_declined_loops_have_a_reason():
     text = """g (int64 n, string[1] p) => (string[N,1] a) {
       a = Loop (n, "") <body = f (int64 i, bool go) => (bool on, string[1] x1) {
         on = Identity (go)

@@ -76,6 +76,6 @@ def test_an_if_without_loops_stays_whole() -> None:
     assert engines(session.plan.main.regions) == {"onnxruntime"}
 
 
-def test_an_if_whose_loops_nobody_compiles_stays_whole() -> None:
+def test_an_if_whose_loops_are_not_compiled_stays_whole() -> None:
     session = treadle.InferenceSession(HEAD + ONE_LOOP, engines=("onnxruntime", "interp"))
     assert engines(session.plan.main.regions) == {"onnxruntime"}

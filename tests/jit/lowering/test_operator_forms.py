@@ -336,7 +336,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_what_does_not_fit_has_no_native_code(name):
+def test_invalid_operands_have_no_native_code(name):
     """It is declined, or numpy is called out for, and says what is wrong or does it its way."""
     op, version, inputs, attributes, fixed = MISFITS[name]
     results = attributes.get("results", 1)
@@ -350,7 +350,7 @@ def test_what_does_not_fit_has_no_native_code(name):
     assert_same(found, ops.bind_kernel(step)(inputs), [name] * results)
 
 
-def test_what_was_begun_before_it_was_declined_is_gone():
+def test_nodes_of_a_declined_lowering_are_removed():
     op, version, inputs, _, _ = MISFITS["ScatterND of fewer updates"]
     b = LoweringBuilder.start()
     step = leaf(op, version, len(inputs), 1)

@@ -254,7 +254,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("widths", [[2, 3], [2, 1], [2, 0]])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_the_run_forbids_is_another_engines(name, widths):
+def test_operands_that_are_invalid_at_run_time_go_to_another_engine(name, widths):
     text = f"""g (int64[N] widths, float[6] p) => (float[N] sums) {{
       zero = Constant <value = int64[1] {{0}}> ()
       one = Constant <value = int64[1] {{1}}> ()

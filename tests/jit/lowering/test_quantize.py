@@ -53,7 +53,7 @@ def test_scales_of_an_axis(axis: int, size: int, rng: np.random.Generator) -> No
     check_uncalled(text, *({**feeds, "n": np.array(trips)} for trips in TRIPS), head=HEAD_21)
 
 
-def test_ties_go_to_even_and_what_is_no_number_to_its_limit() -> None:
+def test_ties_round_to_even_and_nan_and_infinities_saturate() -> None:
     x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, np.inf, -np.inf, 1e30, -1e30, 0, 300, -300] + [1] * 8)
     feeds = {
         "x": x.astype(np.float32).reshape(4, 5), "s": np.float32(1), "z": np.uint8(3),

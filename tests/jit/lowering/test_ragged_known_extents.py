@@ -86,7 +86,7 @@ def test_lists_that_are_alike_beside_others_keep_their_extents(made, rng):
     native(text, feed, head=HEAD.replace("18", "21"))
 
 
-def test_an_empty_list_of_what_only_its_type_tells():
+def test_an_empty_list_whose_elements_are_known_by_type_only():
     """Its elements are guessed to be scalars, which cannot be joined."""
     session = treadle.InferenceSession(HEAD + held.BEAM, engines=("jit", "interp"))
     rows, counts = session.run(None, {"n": np.array(0), "p": []})

@@ -14,6 +14,6 @@ def test_the_page_is_true(page: Callable[[str, str], None]) -> None:
 
 
 @pytest.mark.parametrize(("op", "version"), TABLE)
-def test_what_is_lowered_is_of_the_standard(op: str, version: int) -> None:
+def test_lowerings_are_of_versions_in_the_standard(op: str, version: int) -> None:
     assert ops.schema("", op, version) is not None
     assert ops.kernel("", op, version) is not None

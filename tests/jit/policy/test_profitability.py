@@ -50,12 +50,12 @@ def ran(text, feed, engines=ALL, threads=0):
     return session
 
 
-def test_what_numpy_would_compute_for_long_is_onnxruntimes():
+def test_expensive_host_calls_leave_the_loop_to_onnxruntime():
     session = ran(HEAVY, HEAVY_FEED)
     assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
 
 
-def test_where_nobody_else_takes_the_loop_it_is_native():
+def test_a_loop_that_no_other_engine_takes_is_native():
     session = ran(HEAVY, HEAVY_FEED, ("jit", "interp"))
     assert not [why for why in outcomes(session) if isinstance(why, str)]
 
@@ -72,12 +72,12 @@ def test_products_of_many_rows_are_onnxruntimes():
         assert engine(threads, 160, 160) == "onnxruntime"
 
 
-def test_large_products_are_for_whoever_has_more_threads():
+def test_large_products_go_to_the_engine_with_more_threads():
     for threads, wanted in ((1, "jit"), (2, "jit"), (4, "onnxruntime")):
         assert engine(threads, 64, 800) == wanted
 
 
-def test_what_is_lost_is_told():
+def test_the_reason_names_the_cost_of_host_calls():
     session = ran(product(300, 300), factors(300, 300), ("jit", "interp"))
     (native,), (made,) = natives(session), outcomes(session)
     # 2 * 300 ** 3 operations, 0.0006 ns more for each; 150 in one, half of which others would do
@@ -105,7 +105,7 @@ def test_a_convolution_counts_by_its_windows():
     assert why == "an iteration would save 2 µs, and lose 49, most of them by a product"
 
 
-def test_what_branches_and_inner_loops_save():
+def test_savings_of_branches_and_inner_loops():
     text = """g (int64 n, float[4] p, bool c) => (float[4] y) {
       y = Loop (n, , p) <body = f (int64 i, bool go, float[4] x) => (bool on, float[4] x1) {
         on = Identity (go)
@@ -132,9 +132,7 @@ def test_the_reason_has_the_estimate():
 
 
 @pytest.mark.parametrize(("lists", "engine"), [(1, "jit"), (3, "onnxruntime")])
-def test_lists_of_unlike_elements_that_come_and_go_cost_what_few_iterations_do_not_save(
-    lists, engine
-):
+def test_converting_ragged_lists_outweighs_few_iterations(lists, engine):
     names = [f"l{k}" for k in range(lists)]
     given = ", ".join(f"seq(float[A]) {name}" for name in names)
     reads = "\n".join(f"e{k} = SequenceAt ({name}, i)" for k, name in enumerate(names))

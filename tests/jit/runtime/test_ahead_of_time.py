@@ -54,7 +54,7 @@ def test_known_shapes_have_the_code_of_the_run():
     assert before == after
 
 
-def test_the_plan_says_that_nothing_is_compiled_yet(monkeypatch):
+def test_explain_before_a_run_says_that_no_kernel_is_compiled(monkeypatch):
     monkeypatch.setattr(region_compiler, "specialize", None)  # nobody makes a kernel for that
     session = prepared(loop())
     assert session.explain().splitlines()[-1] == f"  {NOT_YET}"
@@ -73,7 +73,7 @@ def test_the_plan_says_where_the_loop_is_expected_to_go():
     assert "jit: native code was tried: onnxruntime is expected to be faster" in slow.explain()
 
 
-def test_what_is_compiled_is_not_foreseen():
+def test_explain_after_a_run_shows_the_compiled_kernels():
     session = prepared(loop())
     session.run(None, feed(6, 7))
     assert NOT_YET not in session.explain()
@@ -88,7 +88,7 @@ def test_extents_without_a_number_are_open_and_equal_ones_are_one():
     assert "i64 @kernel(" in prepared(loop("T,7")).explain("llvm")
 
 
-def test_what_loops_slice_is_as_long_as_what_has_its_name():
+def test_sliced_inputs_with_one_symbol_have_one_dim():
     shown = prepared("""g (float[T] x, float[T] w, float[B] none) => (float[B] last, float[T] y) {
       last = Scan <num_scan_inputs = 1, body = b (float[B] line, float v) => (float[B] more) {
         more = Add (line, v)
@@ -103,7 +103,7 @@ def test_what_loops_slice_is_as_long_as_what_has_its_name():
     assert sorted(opened) == ["float32[d0_0]", "float32[n0]", "float32[n0]"], shown
 
 
-def test_nothing_is_kept_of_it(monkeypatch):
+def test_code_for_explain_is_not_kept(monkeypatch):
     session = prepared(loop("T,7"))
     with monkeypatch.context() as patched:
         patched.setattr(region_compiler, "compiled", None)  # no machine code is made
@@ -119,7 +119,7 @@ def test_nothing_is_kept_of_it(monkeypatch):
     )
 
 
-def test_runs_are_the_same_whoever_asked():
+def test_runs_do_not_depend_on_earlier_explains():
     asked, unasked, interp = (
         prepared(loop("T,7"), engines) for engines in (("jit", "interp"),) * 2 + (("interp",),)
     )
@@ -186,7 +186,7 @@ def test_items_of_one_shape_are_as_many_as_come():
     assert before == kernel_of(session.explain("kernel"))
 
 
-def test_what_has_no_native_form_is_held_outside():
+def test_boxed_values_are_in_the_code():
     text = """g (int64 n, string[K] p) => (int64[N] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 e) {
         on = Identity (go)
@@ -222,7 +222,7 @@ def test_a_condition_is_one_element():
         ),
     ],
 )
-def test_why_another_engine_would_run_it(shape, begins, ends):
+def test_the_reason_for_another_engine_is_given(shape, begins, ends):
     text = loop(shape).replace("s = Add (x, w)", "d = Det (x)\n s = Add (x, d)")
     shown = prepared(text, engines=("jit", "onnxruntime", "interp")).explain("kernel")
     (line,) = shown.splitlines()[1:]
@@ -230,7 +230,7 @@ def test_why_another_engine_would_run_it(shape, begins, ends):
     assert line.endswith(ends)
 
 
-def test_a_fault_is_told(monkeypatch):
+def test_a_fault_of_the_compiler_is_reported(monkeypatch):
     def broken(*_):
         raise AssertionError("no such place")
 
@@ -244,5 +244,5 @@ def test_a_fault_is_told(monkeypatch):
     )
 
 
-def test_what_no_native_code_runs_has_none():
+def test_a_model_without_native_regions_has_no_code():
     assert prepared(loop(), engines=("interp",)).explain("kernel") == ""

@@ -167,6 +167,6 @@ def test_the_least_used_kernel_makes_room(
     assert not any((4,) in shapes for shapes in kept), "the oldest went"
 
 
-def test_onnxruntime_is_told() -> None:
+def test_the_option_reaches_onnxruntime() -> None:
     options = treadle.SessionOptions(use_deterministic_compute=True)
     assert delegate.Options.of(options).session_options().use_deterministic_compute

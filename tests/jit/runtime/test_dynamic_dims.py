@@ -230,7 +230,7 @@ def test_axes_that_were_always_equally_long_are_one_extent():
     assert apart[0, 0] is not apart[1, 0]
 
 
-def test_an_axis_as_long_as_what_the_region_leaves_open_is_that_extent():
+def test_an_axis_as_long_as_a_dynamic_dim_is_that_dim():
     told = SymbolicDim("told")
     openings = DynamicDimTracker(DynamicDims({(1, 0): told}))
     found = opened(openings, *([(k, 7), (k,)] for k in (2, 3, 4)))
@@ -244,7 +244,7 @@ def test_other_dtypes_and_ranks_are_seen_apart():
     assert opened(openings, [(4,)])
 
 
-def test_what_was_seen_long_ago_is_forgotten():
+def test_old_shapes_are_forgotten():
     openings = DynamicDimTracker(DynamicDims())
     opened(openings, [(2, 2)], [(3, 2)], [(4, 2)], *([(5, k)] for k in range(2, 70)))
     assert list(opened(openings, [(5, 3)])) == [(0, 1)]

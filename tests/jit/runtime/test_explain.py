@@ -31,13 +31,13 @@ def explained(text=MODEL, feed=FEED, engines=("jit", "interp")):
     return session
 
 
-def test_before_a_run_nothing_is_compiled():
+def test_no_kernel_is_compiled_before_a_run():
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     assert "bytes" not in session.explain()
     assert "not compiled yet" in session.explain()
 
 
-def test_what_was_done():
+def test_counts_of_optimizations():
     model = treadle.infer(treadle.load(HEAD + MODEL))  # as it is: a session cleans it first
     planned = plan(model, (Jit(),))
     (region,) = planned.main.regions
@@ -50,7 +50,7 @@ def test_what_was_done():
     assert "called outside" not in text
 
 
-def test_what_is_called_outside():
+def test_host_calls_are_listed():
     text = MODEL.replace("6,7", "7,7").replace(
         "e = Identity (turned)", "d = Det (x)\n e = Mul (x, d)"
     )
@@ -58,7 +58,7 @@ def test_what_is_called_outside():
     assert "called outside: Det-11 1" in explained(text, feed).explain()
 
 
-def test_what_is_kept_says_the_same():
+def test_kernels_from_disk_have_the_same_report():
     first, second = explained().explain(), explained().explain()
     assert "compiled in" in first
     assert "found again in" in second
@@ -73,7 +73,7 @@ def test_the_code():
     assert "i64 @kernel(" in found.explain("llvm")
 
 
-def test_declines_are_told():
+def test_declined_regions_have_reasons():
     from treadle.plan import CompilationReport
 
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
@@ -138,14 +138,14 @@ def test_runs_that_feed_a_default_have_a_plan_of_their_own():
     assert "\nruns with bounded iterations, that feed w:\n" in shown
 
 
-def test_who_listens_hears_interp_and_has_no_code():
+def test_a_run_with_a_listener_is_on_interp_and_has_no_code():
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     before = session.explain()
     session.run(None, FEED, listener=treadle.Recorder())
     assert session.explain() == before
 
 
-def test_what_is_held_outside_is_told():
+def test_boxed_values_are_listed():
     text = """g (int64 n, string o) => (int64[T] h) {
       h = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {
         on = Identity (go)

@@ -56,7 +56,7 @@ LAST_OF_A_LIST = """g (int64 n) => (float[K] last, float[T,1] seen) {
 }"""
 
 
-def test_a_slice_of_nothing_is_run_by_other_code_from_then_on() -> None:
+def test_an_empty_slice_fails_its_guard_and_gets_another_kernel() -> None:
     session = treadle.InferenceSession(HEAD + LAST_OF_A_LIST, engines=("jit", "interp"))
     interp = treadle.InferenceSession(HEAD + LAST_OF_A_LIST, engines=("interp",))
     for trips in (1, 2, 5, 3, 4):

@@ -42,7 +42,7 @@ def test_no_iterations_are_no_reason_to_leave_native_code(trips):
     assert np.array_equal(last, P * 2**count)
 
 
-def test_a_while_loop_without_an_iteration_stacks_nothing():
+def test_a_while_loop_of_zero_iterations_has_empty_stacks():
     text = """g (float limit, float x0, bool go0) => (float last, float[N] all) {
       last, all = Loop (, go0, x0) <body = f (int64 i, bool go, float x) => (bool on, float x1,
         float e) {
@@ -59,7 +59,7 @@ def test_a_while_loop_without_an_iteration_stacks_nothing():
     check(text, {**feed, "go0": np.array(True)})
 
 
-def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
+def test_an_empty_stack_of_unknown_shape_has_interps_shape():
     text = """g (int64 n, float[A] p) => (float[N,B] all) {
       go0 = Constant <value = bool {1}> ()
       all = Loop (n, go0) <body = f (int64 i, bool go) => (bool on, float[C] e) {
@@ -74,7 +74,7 @@ def test_an_element_inference_knows_nothing_of_is_empty_by_its_rules():
         assert_same(found, wanted, ["all"])
 
 
-def test_nothing_to_slice_stacks_what_interp_stacks():
+def test_an_empty_slice_has_interps_empty_stacks():
     """The length is known when the kernel is made, the shape of an element nowhere."""
     text = """g (float[A] x, float[B] p) => (float[N,C] all, float s) {
       s = ReduceSum <keepdims = 0> (x)
@@ -128,7 +128,7 @@ def test_where_elements_are_is_found_without_knowing_how_arrays_are_laid_out(mon
     assert np.array_equal(last, P * 8)
 
 
-def test_what_was_declined_is_not_tried_again(monkeypatch):
+def test_a_declined_signature_is_not_compiled_again(monkeypatch):
     text = """g (int64 n, float[K] p) => (float last) {
       zero = Constant <value = float {0.0}> ()
       last = Loop (n, , zero) <body = f (int64 i, bool go, float x) => (bool on, float x1) {
@@ -173,7 +173,7 @@ BESIDE = """g (int64[1] count, float[2,2] p) => (float[4] flat, float[2,2] scale
 }"""
 
 
-def test_small_steps_beside_a_loop_are_one_call_with_it():
+def test_small_steps_around_a_loop_are_in_its_kernel():
     feed = {"count": np.array([3]), "p": P.reshape(2, 2)}
     check(BESIDE, feed)
     session = session_of(BESIDE)
@@ -183,7 +183,7 @@ def test_small_steps_beside_a_loop_are_one_call_with_it():
     assert is_all_native(session)
 
 
-def test_the_shape_of_what_has_unknown_extents_is_small():
+def test_shapes_of_dynamic_values_are_companions():
     text = """g (float[K,2] p) => (float[N,2] rows) {
       at = Constant <value = int64 {0}> ()
       yes = Constant <value = bool {1}> ()
@@ -218,7 +218,7 @@ def test_a_step_others_read_as_well_stays_where_it_is():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_matrix_laid_out_anew_begins_at_a_line_of_the_cache(dtype):
+def test_a_packed_matrix_is_aligned_to_a_cache_line(dtype):
     for columns in (3, 16, 70):
         matrix = np.arange(5 * columns, dtype=dtype).reshape(5, columns)
         laid = array_memory.contiguous(matrix, 80)
@@ -264,7 +264,7 @@ def test_they_are_left_out_where_they_turn_out_to_be_large(is_first):
     assert engines == (["interp", "jit", "interp"] if is_first else ["jit"])
 
 
-def test_what_computes_much_joins_only_where_types_tell_its_extents():
+def test_heavy_steps_are_companions_only_with_known_extents():
     text = UNTOLD.replace("long = Mul (p, p)", "long = Softmax (p)")
     engines = [region.engine for region in treadle.InferenceSession(HEAD + text).plan.main.regions]
     assert engines == ["onnxruntime", "jit"]
@@ -273,7 +273,7 @@ def test_what_computes_much_joins_only_where_types_tell_its_extents():
     assert region.engine == "jit"
 
 
-def test_a_length_that_only_loops_slice_stays_open_beside_other_steps():
+def test_a_sliced_length_stays_dynamic_with_companions():
     text = """g (float[N,4] p) => (float[N,4] a) {
       q = Mul (p, p)
       a = Scan <num_scan_inputs = 1, body = f (float[4] x) => (float[4] y) {
@@ -287,7 +287,7 @@ def test_a_length_that_only_loops_slice_stays_open_beside_other_steps():
     assert len(outcomes(session)) == 1
 
 
-def test_one_large_feed_changes_nothing_for_small_ones():
+def test_a_large_feed_does_not_affect_small_ones():
     session = treadle.InferenceSession(HEAD + UNTOLD)
     for rows in (3, 4, 5, 100_000, *range(6, 40)):
         session.run(None, untold(rows))
@@ -296,7 +296,7 @@ def test_one_large_feed_changes_nothing_for_small_ones():
     assert len(outcomes(session)) <= 4  # three closed ones at most, and an open one
 
 
-def test_what_is_planned_for_a_large_feed_says_nothing_of_others(monkeypatch):
+def test_a_decline_for_a_large_feed_does_not_replan(monkeypatch):
     monkeypatch.setattr(
         "treadle.jit.runtime.region_compiler.why_unprofitable", lambda *_: "for a test"
     )

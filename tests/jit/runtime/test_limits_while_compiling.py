@@ -68,7 +68,7 @@ def test_max_seconds(session, slow):
     assert [type(made) for made in outcomes(session)] == [CompiledKernel]
 
 
-def test_what_was_made_meanwhile_is_found(session, slow):
+def test_a_kernel_compiled_in_the_background_is_used(session, slow):
     options = treadle.RunOptions()
     options.max_seconds = 0.05
     stopped(session, options, LimitExceeded)
@@ -109,7 +109,7 @@ def compiling():
     return [each for each in threading.enumerate() if each.name == "treadle compiles"]
 
 
-def test_runs_that_are_stopped_leave_one_thread_behind(session, slow):
+def test_stopped_runs_share_one_compiling_thread(session, slow):
     options = treadle.RunOptions()
     options.max_seconds = 0.05
     for _ in range(4):
@@ -117,7 +117,7 @@ def test_runs_that_are_stopped_leave_one_thread_behind(session, slow):
         assert len(compiling()) == 1
 
 
-def test_explain_waits_for_nothing(session, slow):
+def test_explain_does_not_wait_for_compiling(session, slow):
     options = treadle.RunOptions()
     options.max_seconds = 0.05
     stopped(session, options, LimitExceeded)
@@ -130,7 +130,7 @@ def test_explain_waits_for_nothing(session, slow):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_has_what_was_being_made(session, slow):
+def test_a_forked_process_finishes_the_kernel(session, slow):
     options = treadle.RunOptions()
     options.max_seconds = 0.05
     stopped(session, options, LimitExceeded)

@@ -54,7 +54,7 @@ def test_the_next_run_is_one_region_of_the_next_engine(monkeypatch):
     assert tries == [1]
 
 
-def test_why_is_told(monkeypatch):
+def test_explain_gives_the_reason_of_the_decline(monkeypatch):
     refusing(monkeypatch)
     session = treadle.InferenceSession(HEAD + MODEL, engines=("jit", "interp"))
     session.run(None, FEED)
@@ -69,7 +69,7 @@ def test_a_kernel_for_other_data_keeps_the_loop(monkeypatch):
     assert "jit" in engines_of(session)
 
 
-def test_what_stands_beside_a_loop_is_left_out_first(monkeypatch):
+def test_companions_are_dropped_first(monkeypatch):
     tries = refusing(monkeypatch, lambda region: len(region.steps) > 1)
     text = MODEL.replace("start = MatMul (p, p)", "start = Tanh (p)")
     session = treadle.InferenceSession(HEAD + text, engines=ALL)
@@ -107,7 +107,7 @@ def test_threads_that_meet_it_at_once(monkeypatch):
     assert engines_of(session) == ["onnxruntime"]
 
 
-def test_a_refusal_is_judged_while_nobody_makes_a_kernel(monkeypatch):
+def test_a_decline_is_decided_while_no_kernel_is_compiled(monkeypatch):
     """The kernels are looked through: a thread that adds one meanwhile would end that in error."""
     refusing(monkeypatch)
     session = treadle.InferenceSession(

@@ -214,7 +214,7 @@ def test_states_in_one_tensor(dtype, trip):
 
 
 @pytest.mark.parametrize("going", [False, True])
-def test_a_loop_that_ends_early_keeps_what_it_carries(going):
+def test_a_loop_with_an_early_exit_keeps_its_carried_values(going):
     text = """g (bool go, float[1, 40] s, float[3, 3] w) => (float[1, 40] r, float[3, 3] v) {
       n = Constant <value = int64 {9}> ()
       r, v = Loop (n, go, s, w) <body = b (int64 i, bool c, float[1, 40] st, float[3, 3] u)

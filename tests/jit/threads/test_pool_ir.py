@@ -65,7 +65,7 @@ def is_helped(share: Share) -> bool:
     return any(share(LARGE) == [True, False] for _ in range(20))
 
 
-def test_what_is_large_has_help_at_once(share):
+def test_large_nests_are_shared_at_once(share):
     assert is_helped(share)
 
 
@@ -88,7 +88,7 @@ def test_each_time_help_stalls_it_is_done_without_four_times_as_long(share, word
     assert pauses == [32, 128, 512, 2048, 4096, 4096]
 
 
-def test_nobody_is_asked_as_long_as_that_lasts(share, words):
+def test_no_worker_is_woken_during_a_pause(share, words):
     words[STALLED] = 1
     share(LARGE)
     before = words[LEFT]

@@ -135,7 +135,7 @@ def test_explain_says_how_many_threads(monkeypatch):
     assert "threads: 1, as none of its loop nests is shared" in made.explain()
 
 
-def test_where_there_can_be_no_team_nothing_is_said_of_threads(monkeypatch):
+def test_without_a_pool_explain_does_not_mention_threads(monkeypatch):
     monkeypatch.setattr(thread_pool, "is_available", lambda: False)
     made = session(HEAD + LONG, 3)
     made.run(None, {"n": np.array(3), "p": P})
@@ -222,7 +222,7 @@ def test_runs_by_the_thousand(monkeypatch):
         assert work.result(120)
 
 
-def test_a_team_that_is_taken_helps_nobody_else():
+def test_a_pool_in_use_serves_one_kernel():
     with thread_pool.acquired(3) as first, thread_pool.acquired(3) as second:
         assert first
         assert not second

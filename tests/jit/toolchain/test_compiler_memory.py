@@ -46,7 +46,7 @@ def in_use() -> int:
     return int(used.uordblks + used.hblkhd)
 
 
-def test_compiling_leaves_little_behind() -> None:
+def test_compiling_leaks_little_memory() -> None:
     for _ in range(3):
         llvm.object_code(TEXT)
     gc.collect()

@@ -75,7 +75,7 @@ def test_a_table_of_constants_is_found_again(tmp_path):
     assert all(map(np.array_equal, found, wanted))
 
 
-def test_what_one_session_made_another_finds_without_a_disk():
+def test_sessions_of_a_process_share_kernels_in_memory():
     ran("")
     session = treadle.InferenceSession(HEAD + LOOP, engines=("jit", "interp"))
     session.run(None, FEED)
@@ -109,7 +109,7 @@ def test_another_kernel_has_another_file(tmp_path, old, new):
 
 
 @pytest.mark.parametrize("harm", ["cut", "empty", "bit", "other"])
-def test_a_damaged_file_is_ignored_and_written_anew(tmp_path, harm):
+def test_a_damaged_file_is_ignored_and_replaced(tmp_path, harm):
     _, wanted = ran(tmp_path)
     (file,) = files(tmp_path)
     whole = file.read_bytes()
@@ -122,7 +122,7 @@ def test_a_damaged_file_is_ignored_and_written_anew(tmp_path, harm):
     assert ran(tmp_path)[0].machine.was_kept
 
 
-def test_nothing_is_kept_where_nothing_is_wanted(tmp_path, monkeypatch):
+def test_an_empty_cache_path_disables_the_cache(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert not ran("")[0].machine.was_kept
     assert not list(tmp_path.iterdir())
@@ -144,7 +144,7 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path):
     assert ran(tmp_path)[0].machine.was_kept
 
 
-def test_what_was_not_used_for_longest_goes(tmp_path):
+def test_the_least_recently_used_file_is_evicted(tmp_path):
     store = DiskCache(tmp_path, most_bytes=4000)
     for number in range(6):
         store.write(f"k{number}", bytes(900))
@@ -158,7 +158,7 @@ def test_what_was_not_used_for_longest_goes(tmp_path):
     assert sum(file.stat().st_size for file in files(tmp_path)) <= 4000
 
 
-def test_what_a_killed_writer_left_goes_and_nothing_else(tmp_path):
+def test_temporary_files_of_killed_writers_are_deleted(tmp_path):
     for name in ("old.kernel-part", "new.kernel-part", "another's"):
         (tmp_path / name).write_bytes(b"half")
     for name in ("old.kernel-part", "another's"):
@@ -271,7 +271,7 @@ HARM = (cut_in_half, without_a_section, for_another_processor, of_zeros, of_noth
 
 @pytest.mark.skipif(not symbols.is_possible(), reason="LLVM loads the files of this system")
 @pytest.mark.parametrize("harm", HARM)
-def test_what_the_linker_refuses_is_made_anew_and_never_llvms(tmp_path, monkeypatch, harm):
+def test_files_that_the_elf_loader_refuses_are_compiled_again(tmp_path, monkeypatch, harm):
     _, wanted = ran(tmp_path)
     (file,) = files(tmp_path)
     store, key = DiskCache(tmp_path), file.stem
@@ -290,7 +290,7 @@ def test_what_the_linker_refuses_is_made_anew_and_never_llvms(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("head", [b"", b"[]", b"{}", b'{"slots": 3}', b"\xff", b"{"])
-def test_a_head_that_is_none_is_made_anew(tmp_path, head):
+def test_a_file_with_an_invalid_header_is_compiled_again(tmp_path, head):
     _, wanted = ran(tmp_path)
     (file,) = files(tmp_path)
     DiskCache(tmp_path).write(file.stem, len(head).to_bytes(8, "little") + head)
@@ -299,6 +299,6 @@ def test_a_head_that_is_none_is_made_anew(tmp_path, head):
     assert all(map(np.array_equal, found, wanted))
 
 
-def test_the_key_of_a_kernel_hangs_on_every_file_of_the_engine():
+def test_the_key_of_a_kernel_depends_on_every_file_of_the_engine():
     engine = Path(treadle.__file__).parent / "jit"
     assert set(compilation._files(compilation._ENGINE)) == set(map(str, engine.rglob("*.py")))

@@ -70,7 +70,7 @@ def called(code: llvm.LoadedKernel) -> tuple[int, float]:
     return status, ctypes.c_double.from_buffer(slots).value
 
 
-def test_what_is_linked_is_what_llvm_links(made, monkeypatch):
+def test_linked_code_equals_llvms(made, monkeypatch):
     code = llvm.load_kernel(made)
     assert type(code.keep[0]).__name__ == "mmap"
     monkeypatch.setattr(symbols, "is_possible", lambda: False)
@@ -233,7 +233,7 @@ def _filled(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_known_is_refused(made, name):
+def test_unknown_relocations_are_refused(made, name):
     why, harm = REFUSED[name]
     with pytest.raises((Unlinkable, Unrunnable)) as refused:
         load_object(harm(made), ("kernel",))
@@ -267,7 +267,7 @@ COUNTING = """g (int64 n, float x) => (float y) {
 }"""
 
 
-def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
+def test_without_executable_memory_another_engine_runs(monkeypatch):
     def refused(memory, place):
         raise Unrunnable("this system does not allow memory to be written and then executed")
 
@@ -280,7 +280,7 @@ def test_where_nothing_may_be_executed_another_engine_runs(monkeypatch):
     assert "does not allow memory to be written and then executed" in session.explain()
 
 
-def test_a_function_that_nobody_has_is_not_called(made, monkeypatch):
+def test_an_undefined_symbol_is_refused(made, monkeypatch):
     monkeypatch.setattr(llvm, "_placed_by_llvm", BY_LLVM)
     with pytest.raises(Unrunnable, match="cannot load a function"):
         llvm.load_kernel(made, "another")
@@ -300,7 +300,7 @@ def test_a_lock_is_open_in_a_process_that_was_forked():
         os.close(end)
 
 
-def test_what_this_linker_refuses_llvm_runs(made, monkeypatch):
+def test_llvm_loads_files_that_the_loader_refuses(made, monkeypatch):
     monkeypatch.setattr(llvm, "_placed_by_llvm", BY_LLVM)
     kept = changed(made, header(made, 1, CODE) + 48, "<Q", 8192)  # a page is less
     with pytest.raises(Unlinkable):

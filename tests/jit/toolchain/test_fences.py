@@ -27,7 +27,7 @@ def test_a_read_beyond_an_array(place, dies):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is mapped as Linux does it")
-def test_numpy_works_on_it():
+def test_numpy_computes_with_fenced_arrays():
     with fenced_arrays():
         made = np.resize(np.arange(6.0), 20)
         empty = np.zeros((0, 3))

@@ -48,7 +48,7 @@ def asked(monkeypatch, change=lambda leaf, part, words: None) -> str:
     return found
 
 
-def test_the_processor_says_what_llvm_finds(monkeypatch):
+def test_detected_features_include_llvms(monkeypatch):
     seen = {}
     asked(monkeypatch, lambda leaf, part, words: seen.setdefault((leaf, part), list(words)))
     features = llvm._llvm().get_host_cpu_features()

@@ -69,7 +69,7 @@ def test_a_fifo_is_not_waited_for(store):
     assert store.read("k") is None
 
 
-def test_a_folder_behind_a_link(store, tmp_path):
+def test_a_cache_folder_behind_a_symbolic_link(store, tmp_path):
     (tmp_path / "open").mkdir(mode=0o777)
     (tmp_path / "link").symlink_to("above/cache/../cache")
     assert DiskCache(tmp_path / "link").read("k") == CONTENT
@@ -106,6 +106,6 @@ def test_without_owners_the_users_profile_alone_is_trusted(store, tmp_path, monk
     assert store.read("k") is None
 
 
-def test_the_home_of_a_user_who_is_not_there(monkeypatch):
+def test_a_cache_folder_of_an_unknown_user(monkeypatch):
     monkeypatch.setenv(VARIABLE, "~no_such_user_here/cache")
     assert default_folder() is None

@@ -19,7 +19,7 @@ def named(fails: bool = False) -> str:
     return threading.current_thread().name
 
 
-def test_what_it_gives_and_raises_comes_through():
+def test_results_and_exceptions_of_the_work_are_passed_on():
     assert named() == "treadle compiles"
     with pytest.raises(LookupError, match="no such thing"):
         named(fails=True)
@@ -53,7 +53,7 @@ def test_an_interrupt_ends_the_waiting_only():
     assert ended.wait(5)
 
 
-def test_whoever_waits_is_asked_whether_to_go_on():
+def test_the_waiting_thread_polls():
     ended = threading.Event()
 
     def work() -> None:

@@ -51,7 +51,7 @@ def growing(
         ((1, 2, 0), (1, 2, 2), 2),
     ],
 )
-def test_what_only_grows_is_stacked(first, row, axis, operands, trip):
+def test_values_that_are_only_appended_to_become_stacks(first, row, axis, operands, trip):
     last = ",".join("abc"[: len(first)])
     sizes = [",".join(map(str, shape)) for shape in (first, row)]
     text = growing(*sizes, axis, operands, last=last)
@@ -88,7 +88,7 @@ def test_rows_whose_rank_onnxruntime_does_not_know_are_stacked_too(trip):
     same(load(INNER), model, np.int64(trip), X[:, :1])
 
 
-def test_what_is_no_number_is_carried():
+def test_strings_and_other_values_stay_carried():
     text = """g (int64 n, string[1] x) => (string[a] y) {
         y = Loop (n, "", x) <body = b (int64 i, bool c, string[p] v) => (bool d, string[q] w) {
             d = Identity (c) w = Concat <axis = 0> (v, x) }> }"""
@@ -131,7 +131,7 @@ def test_a_loop_that_stops_early_has_appended_as_much():
         {"first": "k,L", "row": "1,L"},
     ],
 )
-def test_what_is_more_than_rows_in_order_is_carried(changed):
+def test_tables_not_filled_in_order_stay_carried(changed):
     assert cleaned(growing(**changed), concats_to_stacks)[1].done == ()
 
 

@@ -68,7 +68,7 @@ DEAD = """g (int64 n, float s0, float[k] x) => (float s) {
 
 
 @pytest.mark.parametrize("trip", TRIPS)
-def test_what_only_feeds_itself_goes_with_the_stack_nobody_reads(trip):
+def test_carried_values_that_only_feed_themselves_are_removed_with_unread_stacks(trip):
     text = DEAD.replace("LINE", "Sub (w, v)")
     model, report = cleaned(text, eliminate_dead_steps)
     assert report.counts["carried values and stacks nothing reads"] == 2
@@ -77,12 +77,12 @@ def test_what_only_feeds_itself_goes_with_the_stack_nobody_reads(trip):
 
 
 @pytest.mark.parametrize("line", ["ReduceMax <keepdims = 0> (x)", "Squeeze (x)"])
-def test_what_may_fail_in_a_body_stays(line):
+def test_steps_that_may_fail_are_not_hoisted(line):
     model, _ = cleaned(DEAD.replace("LINE", f"{line} u = Mul (w, w2)").replace("e =", "e ="))
     assert line.split()[0] in operators(model, f"{path_of(model)}.body")
 
 
-def test_a_loop_keeps_one_result_and_what_that_one_needs():
+def test_a_loop_keeps_one_result_and_the_steps_that_it_needs():
     text = """g (bool c0, float x) => (float y) {
         a, b = Loop ("", c0, x, x) <body = b (int64 i, bool c, float v, float w)
             => (bool d, float v2, float w2) {
@@ -155,7 +155,7 @@ def test_empty_stacks_keep_the_extents_that_the_body_reads_show(line, stays):
         assert run(model, feeds)[0].shape == run(load(text), feeds)[0].shape
 
 
-def test_what_only_steps_of_no_use_read_does_not_show_an_extent():
+def test_values_read_by_dead_steps_only_do_not_prove_an_extent():
     text = """g (int64 n, float[A] p) => (float[N,B] all, float[D] last) {
         last, all = Loop (n, "", p) <body = f (int64 i, bool go, float[G] v)
             => (bool on, float[H] w, float[C] e) {
@@ -342,7 +342,7 @@ ONCE = """g (float[2,3] x, float s0, bool go) => (float s, float[a,b] z, int64[m
 @pytest.mark.parametrize(
     ("trip", "why"), [(1, "it runs once"), (0, "it never runs"), (-2, "it never runs")]
 )
-def test_a_loop_that_repeats_nothing_is_put_in_its_place(trip, why):
+def test_a_loop_of_one_iteration_is_inlined(trip, why):
     text = ONCE.format(trip=trip, first='""')
     model, report = cleaned(text, unroll_trivial_loops)
     assert [each.done for each in report.done] == [why]
@@ -365,7 +365,7 @@ def test_a_scan_over_one_item_is_put_in_its_place():
     same(load(text, 13), model, X.reshape(2, 1, 3), X[0])
 
 
-def test_names_that_moved_hide_nothing():
+def test_moved_names_do_not_shadow_others():
     text = """g (int64 n, float[3] x, float s0) => (float q) {
         a = Loop (n, "", s0) <body = b (int64 i, bool c, float v) => (bool d, float w) {
             d = Identity (c) p = Exp (x) q = ReduceSum <keepdims = 0> (p) w = Add (v, q) }>

@@ -71,7 +71,7 @@ def test_a_slice_of_one_item_is_an_item(axis, ends):
 
 
 @pytest.mark.parametrize("trip", [5, 2000])
-def test_who_needs_the_iteration_number_slices_it(trip):
+def test_a_body_that_reads_the_iteration_number_slices_a_range(trip):
     line = "f = Cast <to = 1> (i) raw = Gather (x, i) row = Mul (raw, f)"
     text = reading(line, shape=f"{trip},2,3", trip=trip)
     model, report = cleaned(text)
@@ -103,7 +103,7 @@ def test_who_needs_the_iteration_number_slices_it(trip):
         ("w = SequenceEmpty () w2 = SequenceInsert (w, x) row = SequenceAt (w2, i)", {}),
     ],
 )  # fmt: skip
-def test_what_may_not_be_there_or_is_large_is_read_by_index(line, changed):
+def test_items_that_may_be_missing_stay_read_by_index(line, changed):
     if "five1" in line:
         line = line.replace("j =", "five1 = Unsqueeze (five, axes) j =")
     model, report = cleaned(reading(line, **changed))
@@ -126,7 +126,7 @@ def test_a_loop_that_certainly_begins_becomes_a_scan():
         " row = Squeeze (p, axes)",
     ],
 )
-def test_what_a_scan_does_not_have_or_another_order_stays(line):
+def test_loops_that_scan_cannot_express_stay(line):
     assert cleaned(reading(line), loops_to_scans)[1].done == ()
 
 

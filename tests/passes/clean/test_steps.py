@@ -40,7 +40,7 @@ def of_x(line: str) -> str:
         "u = Dropout (t)",
     ],
 )  # fmt: skip
-def test_a_step_that_changes_nothing_goes(line):
+def test_identity_steps_are_removed(line):
     text = of_x(line)
     model, report = cleaned(text, eliminate_identities, eliminate_dead_steps)
     assert operators(model)[-2:] == ["Abs", "Neg"]
@@ -73,7 +73,7 @@ def test_an_axis_that_is_not_there_is_no_no_op():
     assert cleaned(text, eliminate_identities)[1].done == ()
 
 
-def test_an_output_keeps_its_name_and_its_copy_where_nothing_makes_it():
+def test_an_output_that_is_an_input_keeps_its_copy():
     text = """g (float[2] x) => (float[2] y, float[2] z) {
         t = Neg (x) y = Identity (t) z = Identity (x) }"""
     model, _ = cleaned(text)
@@ -103,7 +103,7 @@ def test_shapes_are_folded_where_they_are_certain():
         "s = Shape (x) d = Div (s, s) y = ReduceMax <keepdims = 0> (d)",
     ],
 )
-def test_what_is_not_certain_or_fails_is_not_folded(line):
+def test_uncertain_and_failing_steps_are_not_folded(line):
     text = f"g (float[n] x, float[n] z) => (int64 y) {{ {line} }}"
     assert "constants folded" not in cleaned(text, fold_constants)[1].counts
 
@@ -146,7 +146,7 @@ def test_equal_steps_merge_with_those_of_the_blocks_around_them():
         same(load(TWICE), model, np.float32([1, 2, 3]), condition)
 
 
-def test_what_only_one_branch_did_or_chance_decides_does_not_merge():
+def test_steps_of_one_branch_and_random_steps_are_not_merged():
     text = """g (float[3] x, bool c) => (float[a] y) {
         r = RandomUniformLike (x) s = RandomUniformLike (x) d = Sub (r, s)
         b = If (c) <then_branch = t () => (float[3] u) { u = Exp (x) },
@@ -178,7 +178,7 @@ def test_an_expand_that_gives_the_shape_stays(last):
     assert cleaned(EXPANDED.format(last), eliminate_broadcasts)[1].done == ()
 
 
-def test_what_nothing_reads_goes_if_it_cannot_fail():
+def test_dead_steps_that_cannot_fail_are_removed():
     text = """g (float[2,3] x, float[3,2] w) => (float[a,b] y) {
         t = MatMul (x, w) u = Exp (t) y = Neg (x) }"""
     model, _ = cleaned(text)
@@ -188,7 +188,7 @@ def test_what_nothing_reads_goes_if_it_cannot_fail():
 @pytest.mark.parametrize(
     "line", ["t = MatMul (x, w)", "t = Add (x, w)", "k = Cast <to = 7> (x) t = Div (k, k)"]
 )
-def test_what_may_fail_stays_and_fails(line):
+def test_dead_steps_that_may_fail_stay(line):
     text = f"g (float[n,m] x, float[n,m] w) => (float[a,b] y) {{ {line} y = Neg (x) }}"
     model, _ = cleaned(text)
     assert operators(model) == operators(load(text))

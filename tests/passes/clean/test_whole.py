@@ -65,7 +65,7 @@ def test_a_list_of_one_element_is_no_list():
     ],
     ids=["captured elements", "elements", "rows", "a table"],
 )
-def test_the_checker_finds_the_types_of_what_a_loop_stacks(body, tmp_path):
+def test_onnxs_checker_infers_the_types_of_stacked_outputs(body, tmp_path):
     before, after, lines = body
     is_list = before.startswith("seq")
     joined = "ConcatFromSequence <axis = 0, new_axis = 1>" if is_list else "Identity"
@@ -86,7 +86,7 @@ def test_the_checker_finds_the_types_of_what_a_loop_stacks(body, tmp_path):
 @pytest.mark.parametrize(
     "name", ["torch_script_rg_lru", "torch_script_viterbi", "jax_mamba_ssm", "onnxscript_bubble"]
 )
-def test_what_is_left_of_an_exporters_model(name, golden):
+def test_an_exporters_model_simplified(name, golden):
     path, *_ = exported(name)
     model, report = simplify(treadle.load(path))
     golden(f"clean/{name}.txt", f"{report}\n\n{show_model(treadle.infer(model))}")
@@ -119,12 +119,12 @@ def test_an_input_with_a_default_is_no_constant():
     assert simplify(load(text))[1].done == ()
 
 
-def test_the_report_says_what_was_done_and_where():
+def test_the_report_lists_each_change_with_its_place():
     report = cleaned(MAMBA, opset=17)[1]
     assert report.counts["identities eliminated"] == 3
     assert "  main/loop_6.body: Slice 3 times" in str(report).splitlines()
 
 
-def test_a_model_with_nothing_to_do_comes_back_itself():
+def test_a_simplified_model_is_returned_unchanged():
     model = load("g (float[n] x) => (float[n] y) { y = Neg (x) }")
     assert simplify(model)[0] is model

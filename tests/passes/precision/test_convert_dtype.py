@@ -71,7 +71,7 @@ def test_loops_are_consistent(dtype, keep):
     assert_near(made, [(feeds, session.run(None, feeds)) for feeds in every], NEAR[dtype])
 
 
-def test_what_is_kept_stays_float32():
+def test_excluded_values_stay_float32():
     assert dtypes(treadle.convert_dtype(LOOP, "float16"), "Softmax") == {DType.FLOAT16}
     kept = treadle.convert_dtype(LOOP, "float16", keep="op:Softmax")
     assert dtypes(kept, "Softmax") == {DType.FLOAT32}
@@ -133,7 +133,7 @@ def test_types_there_are_none_of_are_refused(dtype):
         treadle.convert_dtype(LOOP, dtype)
 
 
-def test_a_selector_that_picks_nothing_is_refused():
+def test_a_selector_without_a_match_is_refused():
     with pytest.raises(InputError, match="op:Softmax"):
         treadle.convert_dtype(LOOP, "float16", keep="op:Sofmax")
 
@@ -168,7 +168,7 @@ narrowing (float x) => (float y, float[N] seen) {
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_what_decides_the_end_of_an_endless_loop_is_kept(dtype):
+def test_conditions_of_while_loops_stay_float32(dtype):
     before = treadle.load(NARROWING)
     after, report = treadle.convert_dtype(before, dtype, with_report=True)
     assert "main/loop_0: what decides its end stays float32" in [str(each) for each in report.done]

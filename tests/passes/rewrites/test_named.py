@@ -73,7 +73,7 @@ def test_loop_to_scan_over_numbers():
     same(before, treadle.rewrite(before, "loop-to-scan"), {"x": items(5), "s": S, "w": W})
 
 
-def test_loop_to_scan_refuses_what_is_not_certain():
+def test_loop_to_scan_refuses_uncertain_loops():
     assert refused(model(LOOP.replace("TRIPS", "0")), "loop-to-scan") == [
         "the number of its iterations is not certain to be one above 0"
     ]
@@ -151,7 +151,7 @@ def test_sequence_to_tensor():
     same(before, after, {"x": S})
 
 
-def test_sequence_to_tensor_of_what_is_taken_out():
+def test_sequence_to_tensor_of_erased_elements():
     text = LIST.replace(
         "o = SequenceInsert (s, e)", "q = SequenceInsert (s, e) o = SequenceErase (q)"
     )
@@ -205,7 +205,7 @@ def test_scan_8_to_9_keeps_lengths(lengths: tuple[int, int], rng: np.random.Gene
     same(before, after, {"lens": np.array(lengths), **given})
 
 
-def test_names_of_scans_within_scans_are_told_apart():
+def test_names_of_nested_scans_are_unique():
     text = """
 g (float[2,3,2] x, float[2] s) => (float[2] y) {
   y = Scan <num_scan_inputs = 1, body = b (float[2] h, float[3,2] e) => (float[2] k) {

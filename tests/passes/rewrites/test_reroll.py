@@ -86,7 +86,7 @@ def test_layers_with_weights_of_their_own_are_rolled_when_asked():
         " d = Bernoulli (c) e = Bernoulli (d) f = Bernoulli (e) y = Bernoulli (f) }",
     ],
 )
-def test_what_does_not_repeat_stays(text):
+def test_steps_that_do_not_repeat_stay(text):
     before = model(text)
     assert treadle.reroll(before) is before
 

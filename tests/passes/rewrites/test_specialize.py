@@ -50,7 +50,7 @@ def test_dims_and_inputs_become_numbers_and_constants(trips):
             np.testing.assert_array_equal(one, other)
 
 
-def test_the_report_says_what_was_fixed():
+def test_the_report_lists_the_fixed_extents():
     _, report = treadle.specialize(source(), dims={"T": 4}, inputs={"limit": 2}, with_report=True)
     assert [each.done for each in report.done[:2]] == ["T is 4", "input limit is a constant"]
     assert report.counts["specialize"] == 2
@@ -91,7 +91,7 @@ def test_files_before_initializers_get_a_constant_step():
         ({"with_report": 1}, "with_report"),
     ],
 )
-def test_what_does_not_fit_is_an_input_error(options, words):
+def test_inconsistent_extents_are_an_input_error(options, words):
     with pytest.raises(treadle.InputError, match=words):
         treadle.specialize(source(), **options)
 

@@ -196,7 +196,7 @@ def test_several_iterations_each_time_of_a_known_number(trips):
     same(before, after, {"x": X})
 
 
-def test_a_carried_value_that_grows_by_what_is_known():
+def test_a_carried_value_that_grows_by_a_known_amount():
     before = model(ROWS.replace("o = Add (t, f)", "o = Concat <axis = 0> (t, x)"), trips=3)
     same(before, treadle.unroll(before), {"x": X})
 
@@ -208,7 +208,7 @@ def refused(text: str, opset: int = 17, words: dict | None = None, **options: ob
     return [found.message for found in caught.value.findings]
 
 
-def test_what_stands_in_the_way_is_told_all_at_once():
+def test_all_obstacles_are_reported_at_once():
     two = WHILE.replace("r = ReduceSum", "q = RandomNormalLike (s) r = ReduceSum")
     told = refused(two)
     assert "RandomNormalLike gives a different result in each iteration" in told
@@ -228,7 +228,7 @@ def test_a_body_that_may_fail_does_not_run_where_the_loop_does_not():
     assert any("where this step would run and could fail" in each for each in told)
 
 
-def test_a_carried_value_of_a_shape_that_nothing_tells():
+def test_a_carried_value_of_unknown_shape():
     found = "z = NonZero (t) w = Cast <to = 1> (z) o = Squeeze (w)"
     told = refused(ROWS.replace("o = Add (t, f)", found), words={"trips": 2})
     assert "is not known" in told[0]

@@ -108,7 +108,7 @@ def test_newer_operators_are_made_of_older_ones(name):
     assert_converts(leaf(LEAVES[name]), feeds, [n for n in OPSETS if low <= n <= high])
 
 
-def test_every_obstacle_is_told_at_once():
+def test_every_obstacle_is_reported_at_once():
     source = """<ir_version: 10, opset_import: ["" : 21]>
     g (string[2] s, float[4] x) => (z, u) {
       z = StringConcat (s, s)
@@ -173,7 +173,7 @@ def test_the_opset_of_a_model_is_left_as_it_is():
     assert not report.done
 
 
-def test_the_report_says_what_became_of_operators():
+def test_the_report_lists_converted_operators():
     _, report = treadle.convert_version(leaf(LEAVES["Gelu"]), 13, with_report=True)
     (change,) = (each for each in report.done if each.path == "main/gelu_5")
     assert change.name == "convert_version"

@@ -31,9 +31,7 @@ FIXTURES = [name for name in NAMES if name not in RANKS_DIFFER and (DATA / f"{na
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_what_is_read_and_written_again_gives_the_recorded_answers(
-    name: str, tmp_path: Path
-) -> None:
+def test_fixtures_written_again_give_the_recorded_outputs(name: str, tmp_path: Path) -> None:
     treadle.save(DATA / f"{name}.xml", tmp_path / "first.onnx", external_data=False)
     for source in (DATA / f"{name}.xml", tmp_path / "first.onnx"):
         path = write(source, tmp_path)

@@ -34,6 +34,6 @@ def test_a_list_that_only_grows_is_written_as_a_stacked_output(tmp_path: Path) -
     np.testing.assert_array_equal(found, np.cumsum(x, axis=0))
 
 
-def test_what_optimising_does_not_mend_is_refused_as_it_stands(tmp_path: Path) -> None:
+def test_lists_that_do_not_become_stacks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="main/loop_5: Loop-21: list is seq"):
         write(APPENDED.replace("PLACE", ", zero"), tmp_path)

@@ -187,7 +187,7 @@ def test_a_large_trip_count_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body", ["an = Identity(b) bn = Identity(a)", "an = Identity(k) bn = Add(a, b)"]
 )
-def test_what_a_body_passes_on_is_copied(body: str, tmp_path: Path) -> None:
+def test_values_that_a_body_passes_through_are_copied(body: str, tmp_path: Path) -> None:
     model = text(
         "int64 M, float[2] a0, float[2] b0, float[2] k",
         "float[2] af, float[2] bf",
@@ -205,7 +205,7 @@ def test_what_a_body_passes_on_is_copied(body: str, tmp_path: Path) -> None:
         same(model, {"M": np.array(trips), **feeds}, tmp_path)
 
 
-def test_views_of_what_a_loop_reads_are_of_copies(tmp_path: Path) -> None:
+def test_views_of_values_that_a_loop_reads_are_of_copies(tmp_path: Path) -> None:
     """OpenVINO computes in place in a view's operand, even if the operand is invariant."""
     model = text(
         "int64 M, float[2] s0, float[2] k",
@@ -230,7 +230,7 @@ def test_views_of_what_a_loop_reads_are_of_copies(tmp_path: Path) -> None:
         same(model, {"M": np.array(trips), **feeds}, tmp_path)
 
 
-def test_what_nothing_needs_is_not_written(tmp_path: Path) -> None:
+def test_unread_steps_are_not_written(tmp_path: Path) -> None:
     model = text(
         "int64 M, float[2] x",
         "float[2] sf",

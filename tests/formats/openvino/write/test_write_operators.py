@@ -96,7 +96,7 @@ OPERATORS = sorted({op for _, op in ROWS} - NO_CASE)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_it_means_the_same(operator: str, tmp_path: Path) -> None:
+def test_a_written_operator_has_the_same_outputs(operator: str, tmp_path: Path) -> None:
     shown = _writable(operator)
     assert shown, f"no case of onnx shows {operator}: write one"
     for each in shown:

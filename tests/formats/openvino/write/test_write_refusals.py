@@ -71,7 +71,7 @@ def refusals(model: str, folder: Path) -> tuple[Finding, ...]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
+def test_unsupported_models_are_refused_with_a_reason(name: str, tmp_path: Path) -> None:
     model, why, hint = REFUSED[name]
     found = refusals(model, tmp_path)
     assert {each.code for each in found} == {"OV001"}
@@ -87,7 +87,7 @@ def test_branches_of_two_element_types_are_no_valid_model(tmp_path: Path) -> Non
         treadle.save(text("bool c, float[2] x", "y", body), tmp_path / "model.xml")
 
 
-def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
+def test_all_refusals_are_reported_at_once(tmp_path: Path) -> None:
     body = """
     a = RandomUniformLike(x)
     b = If (c) <then_branch = then () => (float[2] d)
@@ -104,7 +104,7 @@ def test_all_refusals_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_what_nothing_needs_is_not_refused(tmp_path: Path) -> None:
+def test_unread_steps_are_not_refused(tmp_path: Path) -> None:
     body = "s = SequenceConstruct(x) r = RandomUniformLike(x) y = Neg(x)"
     treadle.save(text("float[2] x", "float[2] y", body), tmp_path / "model.xml")
     assert (tmp_path / "model.bin").exists()

@@ -66,9 +66,7 @@ def test_a_vector_after_a_reduction(
 
 
 @pytest.mark.parametrize("kind", ROWS)
-def test_a_carried_value_that_grows_and_nobody_reads(
-    kind: str, oracle: Oracle, tmp_path: Path
-) -> None:
+def test_an_unread_carried_value_that_grows(kind: str, oracle: Oracle, tmp_path: Path) -> None:
     row, made = ROWS[kind]
     body = GROWING.format(row=row, made=made)
     model = text("float[1] x, int64 n", f"{row}[N] y", body)
