@@ -220,17 +220,9 @@ def place_in(builder: KernelBuilder, position: Node, count: Number, most: Number
 
 
 @lowers("Optional", 15, 28)
-def optional(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
-    """Optional: its element; an empty one has no native code."""
-    if not operands or operands[0] is None:
-        raise Declined("an optional without an element")
-    node: Node = operands[0]
-    return node
-
-
 @lowers("OptionalGetElement", 15, 18, 28)
-def get_element(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
-    """OptionalGetElement."""
+def optional_element(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
+    """Optional and OptionalGetElement: the element; an empty optional has no native code."""
     if not operands or operands[0] is None:
         raise Declined("an optional without an element")
     node: Node = operands[0]

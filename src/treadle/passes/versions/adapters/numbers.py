@@ -189,10 +189,15 @@ def remainder(at: Rewriter, step: Leaf) -> Adapted:
     rest = at.op("Sub", x, at.op("Mul", at.op("Div", x, y), y))
     if at.attributes(step)["fmod"]:
         return rest
-    zero = at.scalar_like(x, 0)
-    crossed = at.op("Xor", at.op("Less", rest, zero), at.op("Less", y, zero))
+    return _with_sign_of(at, rest, y)
+
+
+def _with_sign_of(at: Rewriter, rest: Value, divisor: Value) -> Value:
+    """A remainder with the sign of the divisor, from one with the sign of the dividend."""
+    zero = at.scalar_like(divisor, 0)
+    crossed = at.op("Xor", at.op("Less", rest, zero), at.op("Less", divisor, zero))
     wrong = at.op("And", crossed, at.op("Not", at.op("Equal", rest, zero)))
-    return at.op("Where", wrong, at.op("Add", rest, y), rest)
+    return at.op("Where", wrong, at.op("Add", rest, divisor), rest)
 
 
 @down("BitShift", 11)
@@ -270,10 +275,7 @@ def floored_float_remainder(at: Rewriter, step: Leaf) -> Adapted:
     x, y = two(step)
     if at.attributes(step)["fmod"] or at.dtype(x) not in _FLOATS:
         return step
-    rest, zero = at.op("Mod", x, y, fmod=1), at.scalar_like(x, 0)
-    crossed = at.op("Xor", at.op("Less", rest, zero), at.op("Less", y, zero))
-    wrong = at.op("And", crossed, at.op("Not", at.op("Equal", rest, zero)))
-    return at.op("Where", wrong, at.op("Add", rest, y), rest)
+    return _with_sign_of(at, at.op("Mod", x, y, fmod=1), y)
 
 
 @down("BitShift", 28)
