@@ -17,23 +17,23 @@ def body_input_count(node: onnx.NodeProto, opset: int) -> int:
     return 0
 
 
-def read(hand: NodeContext) -> Branch | None:
+def read(context: NodeContext) -> Branch | None:
     """Read an If as a Branch; None, with findings, if its counts are wrong."""
-    then, otherwise = hand.body("then_branch"), hand.body("else_branch")
+    then, otherwise = context.body("then_branch"), context.body("else_branch")
     if then is None or otherwise is None:
         return None
     findings = rules.arity(
-        len(hand.operands),
-        len(hand.results),
+        len(context.operands),
+        len(context.results),
         len(then.block.params),
         len(otherwise.block.params),
         len(then.block.results),
         len(otherwise.block.results),
-        hand.path,
+        context.path,
     )
-    if not hand.fits(findings):
+    if not context.fits(findings):
         return None
-    condition = hand.operands[0]
+    condition = context.operands[0]
     if condition is None:  # an input without a definition, reported when its name was resolved
         return None
     operands, params = merged_captures([then, otherwise])
@@ -42,8 +42,8 @@ def read(hand: NodeContext) -> Branch | None:
         replace(then.block, params=params[0]),
         replace(otherwise.block, params=params[1]),
         operands,
-        hand.results,
-        hand.info,
+        context.results,
+        context.info,
     )
 
 

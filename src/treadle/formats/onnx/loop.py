@@ -40,23 +40,25 @@ def body_input_count(node: onnx.NodeProto, opset: int) -> int:
     return max(len(node.input), _BEFORE_CARRIED)
 
 
-def read(hand: NodeContext) -> Loop | None:
+def read(context: NodeContext) -> Loop | None:
     """Read a Loop; None, with findings, if its counts are wrong."""
-    body = hand.body("body")
+    body = context.body("body")
     if body is None:
         return None
     findings = rules.arity(
-        hand.version,
-        len(hand.operands),
-        len(hand.results),
+        context.version,
+        len(context.operands),
+        len(context.results),
         len(body.block.params),
         len(body.block.results),
-        hand.path,
-        hand.absent(),
+        context.path,
+        context.absent(),
     )
-    if not hand.fits(findings):
+    if not context.fits(findings):
         return None
-    trip, condition, *initial = (*hand.operands, None)[: max(len(hand.operands), _BEFORE_CARRIED)]
+    trip, condition, *initial = (*context.operands, None)[
+        : max(len(context.operands), _BEFORE_CARRIED)
+    ]
     captures, (params,) = merged_captures([body])
     block = replace(body.block, params=(*body.block.params, *params))
     roles: tuple[Role, ...] = (
@@ -65,9 +67,9 @@ def read(hand: NodeContext) -> Loop | None:
         *[Carried()] * len(initial),
         *[Invariant()] * len(params),
     )
-    stacks = (Stacked(),) * (len(hand.results) - len(initial))
+    stacks = (Stacked(),) * (len(context.results) - len(initial))
     return Loop(
-        trip, condition, roles, (*initial, *captures), block, stacks, hand.results, hand.info
+        trip, condition, roles, (*initial, *captures), block, stacks, context.results, context.info
     )
 
 

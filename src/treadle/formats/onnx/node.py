@@ -62,8 +62,8 @@ def read_node(
         dict(attributes),
         _kept(node),
     )
-    hand = NodeContext(node, path, version, operands, results, attributes, bodies, info, reading)
-    return _step(hand, domain)
+    context = NodeContext(node, path, version, operands, results, attributes, bodies, info, reading)
+    return _step(context, domain)
 
 
 def _kept(node: onnx.NodeProto) -> bytes:
@@ -81,42 +81,42 @@ def _kept(node: onnx.NodeProto) -> bytes:
     return bytes(rest.SerializeToString())
 
 
-def _step(hand: NodeContext, domain: str) -> Step:
-    function = FunctionId(domain, hand.node.op_type, hand.node.overload)
-    if function in hand.reading.functions:
-        return _call(hand, function, 0)
-    build, _ = _CONTROL_FLOW.get((domain, hand.node.op_type), (None, None))
-    step = build(hand) if build is not None else None
+def _step(context: NodeContext, domain: str) -> Step:
+    function = FunctionId(domain, context.node.op_type, context.node.overload)
+    if function in context.reading.functions:
+        return _call(context, function, 0)
+    build, _ = _CONTROL_FLOW.get((domain, context.node.op_type), (None, None))
+    step = build(context) if build is not None else None
     if step is not None:
         return step
-    schema = ops.schema(domain, hand.node.op_type, hand.version)
-    if hand.bodies and build is None and schema is not None and schema.is_function:
-        return _call(hand, function, hand.version)
-    captures, blocks = closed(hand.bodies)
+    schema = ops.schema(domain, context.node.op_type, context.version)
+    if context.bodies and build is None and schema is not None and schema.is_function:
+        return _call(context, function, context.version)
+    captures, blocks = closed(context.bodies)
     return Leaf(
         domain,
-        hand.node.op_type,
-        hand.version,
-        hand.operands,
-        hand.results,
-        hand.attributes,
+        context.node.op_type,
+        context.version,
+        context.operands,
+        context.results,
+        context.attributes,
         blocks,
         captures,
-        hand.info,
+        context.info,
     )
 
 
-def _call(hand: NodeContext, function: FunctionId, version: int) -> Call:
-    captures, blocks = closed(hand.bodies)
+def _call(context: NodeContext, function: FunctionId, version: int) -> Call:
+    captures, blocks = closed(context.bodies)
     return Call(
         function,
-        hand.operands,
-        hand.results,
+        context.operands,
+        context.results,
         version,
-        hand.attributes,
+        context.attributes,
         blocks,
         captures,
-        hand.info,
+        context.info,
     )
 
 

@@ -38,44 +38,46 @@ def given(node: onnx.NodeProto, opset: int) -> int:
     return len(node.input) - (1 if opset <= _WITH_BATCH else 0)
 
 
-def read(hand: NodeContext) -> Loop | Call | None:
+def read(context: NodeContext) -> Loop | Call | None:
     """Read a Scan as a Loop, Scan-8 as a Call; None, with findings, if its counts are wrong."""
-    body = hand.body("body")
+    body = context.body("body")
     if body is None:
         return None
-    inputs, outputs = len(hand.operands), len(hand.results)
+    inputs, outputs = len(context.operands), len(context.results)
     counts = (len(body.block.params), len(body.block.results))
-    findings = rules.arity(hand.version, inputs, outputs, *counts, hand.path, hand.absent())
-    findings += rules.attributes(hand.version, hand.attributes, inputs, outputs, hand.path)
-    if not hand.fits(findings):
+    findings = rules.arity(
+        context.version, inputs, outputs, *counts, context.path, context.absent()
+    )
+    findings += rules.attributes(context.version, context.attributes, inputs, outputs, context.path)
+    if not context.fits(findings):
         return None
     captures, (params,) = merged_captures([body])
     block = replace(body.block, params=(*body.block.params, *params))
-    return (_call if hand.version <= _WITH_BATCH else _loop)(hand, block, captures)
+    return (_call if context.version <= _WITH_BATCH else _loop)(context, block, captures)
 
 
-def _call(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Call:
+def _call(context: NodeContext, block: Block, captures: tuple[Value, ...]) -> Call:
     return Call(
         FunctionId("", "Scan"),
-        hand.operands,
-        hand.results,
-        hand.version,
-        hand.attributes,
+        context.operands,
+        context.results,
+        context.version,
+        context.attributes,
         {"body": block},
         captures,
-        hand.info,
+        context.info,
     )
 
 
-def _loop(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Loop:
-    sliced_count = hand.whole("num_scan_inputs")
-    state_count = len(hand.operands) - sliced_count
-    stacked_count = len(hand.results) - state_count
-    axes = hand.wholes("scan_input_axes", sliced_count)
-    directions = hand.wholes("scan_input_directions", sliced_count)
+def _loop(context: NodeContext, block: Block, captures: tuple[Value, ...]) -> Loop:
+    sliced_count = context.whole("num_scan_inputs")
+    state_count = len(context.operands) - sliced_count
+    stacked_count = len(context.results) - state_count
+    axes = context.wholes("scan_input_axes", sliced_count)
+    directions = context.wholes("scan_input_directions", sliced_count)
     sliced = [Sliced(axis, bool(way)) for axis, way in zip(axes, directions, strict=True)]
-    axes = hand.wholes("scan_output_axes", stacked_count)
-    directions = hand.wholes("scan_output_directions", stacked_count)
+    axes = context.wholes("scan_output_axes", stacked_count)
+    directions = context.wholes("scan_output_directions", stacked_count)
     stacks = tuple(Stacked(axis, bool(way)) for axis, way in zip(axes, directions, strict=True))
     roles: tuple[Role, ...] = (*[Carried()] * state_count, *sliced, *[Invariant()] * len(captures))
     block = replace(
@@ -83,9 +85,9 @@ def _loop(hand: NodeContext, block: Block, captures: tuple[Value, ...]) -> Loop:
         results=(None, *block.results),
         claims=(Declaration(), *block.claims),
     )
-    operands = (*hand.operands, *captures)
+    operands = (*context.operands, *captures)
     return Loop(
-        None, None, roles, operands, block, stacks, hand.results, hand.info, fixed_state=True
+        None, None, roles, operands, block, stacks, context.results, context.info, fixed_state=True
     )
 
 

@@ -100,8 +100,8 @@ class _Layers:
             raise IrError("CF908", message)
         feeds = {port.id: value for port, value in zip(layer.inputs, operands, strict=True)}
         path = f"{self.path}/{layer.name}"
-        hand = ControlContext(self.reading, layer, self.draft, feeds, path)
-        return _CONTROL[kind](hand)
+        context = ControlContext(self.reading, layer, self.draft, feeds, path)
+        return _CONTROL[kind](context)
 
     def parameter(self, layer: Layer, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         return (self.enter(self.draft, layer),)

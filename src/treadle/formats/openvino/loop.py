@@ -57,13 +57,15 @@ class _Plan:
     """Parameter to Result."""
 
 
-def read(hand: ControlContext) -> tuple[Value, ...] | None:
+def read(context: ControlContext) -> tuple[Value, ...] | None:
     """Read the results of the loop; None if its body could not be read."""
-    plan = _plan(hand)
-    reader = _Reader(hand, plan)
-    body = hand.layer.bodies.get("body")
+    plan = _plan(context)
+    reader = _Reader(context, plan)
+    body = context.layer.bodies.get("body")
     assert body is not None, "the plan has checked it"
-    content = hand.reading.read_block(hand.reading, body, f"{hand.path}.body", reader.enter)
+    content = context.reading.read_block(
+        context.reading, body, f"{context.path}.body", reader.enter
+    )
     if not content.whole:
         return None
     return reader.finish(content)
@@ -74,8 +76,8 @@ def is_loop(layer: Layer) -> bool:
     return layer.type.lower() == "loop"
 
 
-def _plan(hand: ControlContext) -> _Plan:
-    layer = hand.layer
+def _plan(context: ControlContext) -> _Plan:
+    layer = context.layer
     body = layer.bodies.get("body")
     if body is None:
         raise IrError("CF907", "it has no body")
@@ -89,7 +91,7 @@ def _plan(hand: ControlContext) -> _Plan:
         elif entry.internal in plan.inputs:
             message = f"the port map feeds Parameter {entry.internal} of the body twice"
             raise IrError("CF907", message, line=entry.line)
-        elif entry.external not in hand.feeds:
+        elif entry.external not in context.feeds:
             message = f"the port map names input port {entry.external}, which does not exist"
             raise IrError("CF907", message, line=entry.line)
         else:
@@ -142,7 +144,7 @@ def _expect(kinds: Mapping[int, str], layer: int, kind: str, line: int) -> None:
 class _Reader:
     """Makes the params of the body while it is read, and then the loop around it."""
 
-    hand: ControlContext
+    context: ControlContext
     plan: _Plan
     roles: list[Role] = field(default_factory=list)
     operands: list[Value] = field(default_factory=list)
@@ -157,13 +159,13 @@ class _Reader:
         entry = self.plan.inputs.get(layer.id)
         if entry is None:
             raise IrError("CF907", "nothing feeds this Parameter of the body")
-        outer = self.hand.feeds[entry.external]
+        outer = self.context.feeds[entry.external]
         if entry.axis is not None:
-            cut = loop_slice_of(self.hand.draft, outer, entry)
+            cut = loop_slice_of(self.context.draft, outer, entry)
             self.cuts.append(cut)
-            self._add(Sliced(cut.axis, cut.reverse), sliced(self.hand.draft, cut))
+            self._add(Sliced(cut.axis, cut.reverse), sliced(self.context.draft, cut))
             return enter_slice(draft, layer, cut)
-        given = self.hand.draft.type_of(outer)
+        given = self.context.draft.type_of(outer)
         param = draft.param(_param_name(layer))
         if layer.id in self.plan.back:
             self.carried.append(self.plan.back[layer.id])
@@ -194,7 +196,7 @@ class _Reader:
 
     def finish(self, content: Content) -> tuple[Value, ...]:
         """The loop over the finished body, and the values of its outputs."""
-        draft, inner, plan = self.hand.draft, content.draft, self.plan
+        draft, inner, plan = self.context.draft, content.draft, self.plan
         trip, start = self._bounds()
         next_ = None if plan.condition is None else content.results[plan.condition]
         if _is_true(inner, next_):
@@ -210,7 +212,7 @@ class _Reader:
         carried += [each.after or each.before for each in variables.values()]
         elements = [element(inner, join) for join in joins]
         results = tuple(
-            draft.value(f"{self.hand.layer.name}/{what}")
+            draft.value(f"{self.context.layer.name}/{what}")
             for what in ["carried"] * len(carried) + ["stacked"] * len(joins)
         )
         body = inner.build(next_, *carried, *elements)
@@ -235,9 +237,9 @@ class _Reader:
         stacks: tuple[Stacked, ...],
         results: tuple[Value, ...],
     ) -> None:
-        layer = self.hand.layer
-        info = replace(self.hand.draft.info(layer.type), domain="openvino")
-        self.hand.draft.steps.append(
+        layer = self.context.layer
+        info = replace(self.context.draft.info(layer.type), domain="openvino")
+        self.context.draft.steps.append(
             Loop(
                 trip, start, tuple(self.roles), tuple(self.operands), body, stacks, results, info
             )
@@ -262,7 +264,7 @@ class _Reader:
         variables = settle(inner)
         for name, variable in variables.items():
             inner.params.append(variable.before)
-            self._add(Carried(), enter(self.hand.draft, name, variable.initial).before)
+            self._add(Carried(), enter(self.context.draft, name, variable.initial).before)
         return variables
 
     def _carry_along(self, content: Content, layer: int) -> None:
@@ -274,19 +276,19 @@ class _Reader:
         extents = [dim if isinstance(dim, int) else 0 for dim in claim.shape or ()]
         self.carried.append(layer)
         content.draft.param(f"{value.name}_before")
-        zeros = self.hand.draft.constant(np.zeros(extents, claim.dtype.numpy))
+        zeros = self.context.draft.constant(np.zeros(extents, claim.dtype.numpy))
         self._add(Carried(), zeros)
 
     def _join(self, content: Content, entry: PortEntry) -> Join:
-        ports = (port for port in self.hand.layer.outputs if port.id == entry.external)
+        ports = (port for port in self.context.layer.outputs if port.id == entry.external)
         dims = next((port.dims for port in ports), ())
         return join_of(content.draft, content.results[entry.internal], entry, dims)
 
     def _bounds(self) -> tuple[Value | None, Value | None]:
-        draft, layer = self.hand.draft, self.hand.layer
+        draft, layer = self.context.draft, self.context.layer
         if not is_loop(layer):
             return (None if self.cuts else draft.constant(np.array(1))), None
-        trip, start = (self.hand.feeds[port.id] for port in layer.inputs[:2])
+        trip, start = (self.context.feeds[port.id] for port in layer.inputs[:2])
         known = draft.literals.get(trip)
         if known is not None:
             return self._fixed(known.array), start
@@ -303,7 +305,7 @@ class _Reader:
         if trip.size != 1 or trip.dtype.kind not in "iu":
             raise IrError("CF907", "its trip count is not one whole number")
         count = int(trip.reshape(-1)[0])
-        return None if count < 0 else self.hand.draft.constant(np.array(count))
+        return None if count < 0 else self.context.draft.constant(np.array(count))
 
 
 def _param_name(layer: Layer) -> str:

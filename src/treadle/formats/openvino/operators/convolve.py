@@ -10,47 +10,47 @@ from treadle.ir import Value
 
 
 @layer("Convolution", 1)
-def convolution(hand: LayerContext) -> Made:
+def convolution(context: LayerContext) -> Made:
     """Conv."""
-    return hand.leaf("Conv", hand[0], hand[1], **windows(hand))
+    return context.leaf("Conv", context[0], context[1], **windows(context))
 
 
 @layer("GroupConvolution", 1)
-def group_convolution(hand: LayerContext) -> Made:
+def group_convolution(context: LayerContext) -> Made:
     """Conv in groups; the weights are [groups, outputs / groups, inputs / groups, ...]."""
-    weights, groups = _ungrouped(hand)
-    return hand.leaf("Conv", hand[0], weights, group=groups, **windows(hand))
+    weights, groups = _ungrouped(context)
+    return context.leaf("Conv", context[0], weights, group=groups, **windows(context))
 
 
-def _ungrouped(hand: LayerContext) -> tuple[Value, int]:
+def _ungrouped(context: LayerContext) -> tuple[Value, int]:
     """The weights without their group axis, and the number of groups."""
-    shape = hand.shape(1)
+    shape = context.shape(1)
     groups = shape[0] if shape else None
     if not isinstance(groups, int):
         raise IrError("CF909", "the number of groups is not known")
-    tail = hand.leaf("Shape", hand[1], start=2)
-    flat = hand.leaf("Concat", hand.whole(-1), tail, axis=0)
-    return hand.leaf("Reshape", hand[1], flat), groups
+    tail = context.leaf("Shape", context[1], start=2)
+    flat = context.leaf("Concat", context.whole(-1), tail, axis=0)
+    return context.leaf("Reshape", context[1], flat), groups
 
 
 @layer("ConvolutionBackpropData", 1)
-def transposed(hand: LayerContext) -> Made:
+def transposed(context: LayerContext) -> Made:
     """ConvTranspose."""
-    return _transposed(hand, hand[1], 1)
+    return _transposed(context, context[1], 1)
 
 
 @layer("GroupConvolutionBackpropData", 1)
-def group_transposed(hand: LayerContext) -> Made:
+def group_transposed(context: LayerContext) -> Made:
     """ConvTranspose in groups; the weights are [groups, inputs / groups, outputs / groups, ...]."""
-    return _transposed(hand, *_ungrouped(hand))
+    return _transposed(context, *_ungrouped(context))
 
 
-def _transposed(hand: LayerContext, weights: Value, groups: int) -> Value:
-    given = windows(hand)
+def _transposed(context: LayerContext, weights: Value, groups: int) -> Value:
+    given = windows(context)
     strides = given["strides"]
     assert isinstance(strides, list)
-    given["output_padding"] = hand.integers("output_padding", [0] * len(strides))
-    if hand.get(2) is not None:
-        given["output_shape"] = hand.wholes(2, "the output shape")
+    given["output_padding"] = context.integers("output_padding", [0] * len(strides))
+    if context.get(2) is not None:
+        given["output_shape"] = context.wholes(2, "the output shape")
         given.pop("pads", None)
-    return hand.leaf("ConvTranspose", hand[0], weights, group=groups, **given)
+    return context.leaf("ConvTranspose", context[0], weights, group=groups, **given)

@@ -52,7 +52,7 @@ def _binary(op: str) -> None:
     register(
         next(name for name, leaf in _BINARY.items() if leaf == op),
         (1,),
-        lambda hand: hand.leaf(op, *aligned(hand)),
+        lambda context: context.leaf(op, *aligned(context)),
         op,
     )
 
@@ -62,78 +62,81 @@ for _op in _BINARY.values():
 
 
 @layer("SquaredDifference", 1)
-def squared_difference(hand: LayerContext) -> Made:
+def squared_difference(context: LayerContext) -> Made:
     """(a - b) ** 2."""
-    difference = hand.leaf("Sub", *aligned(hand))
-    return hand.leaf("Mul", difference, difference)
+    difference = context.leaf("Sub", *aligned(context))
+    return context.leaf("Mul", difference, difference)
 
 
 @layer("Mod", 1)
-def mod(hand: LayerContext) -> Made:
+def mod(context: LayerContext) -> Made:
     """The remainder with the sign of the dividend."""
-    return hand.leaf("Mod", *aligned(hand), fmod=1)
+    return context.leaf("Mod", *aligned(context), fmod=1)
 
 
 @layer("FloorMod", 1)
-def floor_mod(hand: LayerContext) -> Made:
+def floor_mod(context: LayerContext) -> Made:
     """The remainder with the sign of the divisor: a - floor(a / b) * b."""
-    one, two = aligned(hand)
-    if not hand.is_float(0):
-        return hand.leaf("Mod", one, two, fmod=0)
-    whole = hand.leaf("Floor", hand.leaf("Div", one, two))
-    return hand.leaf("Sub", one, hand.leaf("Mul", whole, two))
+    one, two = aligned(context)
+    if not context.is_float(0):
+        return context.leaf("Mod", one, two, fmod=0)
+    whole = context.leaf("Floor", context.leaf("Div", one, two))
+    return context.leaf("Sub", one, context.leaf("Mul", whole, two))
 
 
 @layer("Clamp", 1)
-def clamp(hand: LayerContext) -> Made:
+def clamp(context: LayerContext) -> Made:
     """Clip between `min` and `max`; for integers to the nearest ones between them."""
-    low, high = hand.number("min"), hand.number("max")
-    if hand.is_float(0):
-        return hand.leaf("Clip", hand[0], hand.like(0, low), hand.like(0, high))
-    numpy: np.dtype[Any] = hand.dtype(0).numpy
+    low, high = context.number("min"), context.number("max")
+    if context.is_float(0):
+        return context.leaf("Clip", context[0], context.like(0, low), context.like(0, high))
+    numpy: np.dtype[Any] = context.dtype(0).numpy
     limits = np.iinfo(numpy)
     bounds = [
         int(np.ceil(low)) if low > limits.min else int(limits.min),
         int(np.floor(high)) if high < limits.max else int(limits.max),
     ]
-    return hand.leaf("Clip", hand[0], *(hand.like(0, bound) for bound in bounds))
+    return context.leaf("Clip", context[0], *(context.like(0, bound) for bound in bounds))
 
 
 @layer("Round", 5)
-def round_(hand: LayerContext) -> Made:
+def round_(context: LayerContext) -> Made:
     """Round to the nearest integer, halves to even or away from zero."""
-    if hand.text("mode", "half_to_even", "half_to_even", "half_away_from_zero") == "half_to_even":
-        return hand.leaf("Round", hand[0])
-    half = hand.leaf("Add", hand.leaf("Abs", hand[0]), hand.like(0, 0.5))
-    return hand.leaf("Mul", hand.leaf("Sign", hand[0]), hand.leaf("Floor", half))
+    if (
+        context.text("mode", "half_to_even", "half_to_even", "half_away_from_zero")
+        == "half_to_even"
+    ):
+        return context.leaf("Round", context[0])
+    half = context.leaf("Add", context.leaf("Abs", context[0]), context.like(0, 0.5))
+    return context.leaf("Mul", context.leaf("Sign", context[0]), context.leaf("Floor", half))
 
 
 @layer("Convert", 1)
-def convert(hand: LayerContext) -> Made:
+def convert(context: LayerContext) -> Made:
     """Convert to another element type."""
-    return hand.cast(hand[0], hand.element("destination_type"))
+    return context.cast(context[0], context.element("destination_type"))
 
 
 @layer("ConvertLike", 1)
-def convert_like(hand: LayerContext) -> Made:
+def convert_like(context: LayerContext) -> Made:
     """Convert to the element type of the second operand."""
-    return hand.leaf("CastLike", hand[0], hand[1])
+    return context.leaf("CastLike", context[0], context[1])
 
 
 @layer("CumSum", 3)
-def cum_sum(hand: LayerContext) -> Made:
+def cum_sum(context: LayerContext) -> Made:
     """Cumulative sums along an axis."""
-    axis = hand.get(1)
+    axis = context.get(1)
     flags = {
-        "exclusive": int(hand.truth("exclusive", False)),
-        "reverse": int(hand.truth("reverse", False)),
+        "exclusive": int(context.truth("exclusive", False)),
+        "reverse": int(context.truth("reverse", False)),
     }
-    place = hand.constant(np.array(0)) if axis is None else _scalar(hand)
-    return hand.leaf("CumSum", hand[0], place, **flags)
+    place = context.constant(np.array(0)) if axis is None else _scalar(context)
+    return context.leaf("CumSum", context[0], place, **flags)
 
 
-def _scalar(hand: LayerContext) -> Value:
-    array = hand.array(1)
+def _scalar(context: LayerContext) -> Value:
+    array = context.array(1)
     if array is not None:
-        return hand.constant(array.astype(np.int64).reshape(()))
-    return hand.leaf("Reshape", hand.cast(hand[1], DType.INT64), hand.whole())
+        return context.constant(array.astype(np.int64).reshape(()))
+    return context.leaf("Reshape", context.cast(context[1], DType.INT64), context.whole())

@@ -9,133 +9,135 @@ from treadle.ir import Value
 
 
 @layer("Reshape", 1)
-def reshape(hand: LayerContext) -> Made:
+def reshape(context: LayerContext) -> Made:
     """Reshape; with `special_zero`, 0 keeps the extent at its position."""
-    return hand.leaf(
-        "Reshape", hand[0], hand.list64(1), allowzero=int(not hand.truth("special_zero"))
+    return context.leaf(
+        "Reshape", context[0], context.list64(1), allowzero=int(not context.truth("special_zero"))
     )
 
 
 @layer("Squeeze", 1, 15)
-def squeeze(hand: LayerContext) -> Made:
+def squeeze(context: LayerContext) -> Made:
     """Remove axes of extent 1; OpenVINO ignores axes with a greater extent."""
-    if hand.get(1) is None:
-        return hand.leaf("Squeeze", hand[0])
-    axes, shape = hand.array(1), hand.shape(0)
+    if context.get(1) is None:
+        return context.leaf("Squeeze", context[0])
+    axes, shape = context.array(1), context.shape(0)
     if axes is None or shape is None:
-        return hand.leaf("Squeeze", hand[0], hand.list64(1))
+        return context.leaf("Squeeze", context[0], context.list64(1))
     places = [int(axis) for axis in axes.reshape(-1).tolist()]
     if not places:
-        return hand.leaf("Squeeze", hand[0])
+        return context.leaf("Squeeze", context[0])
     fitting = [axis for axis in places if -len(shape) <= axis < len(shape)]
     short = [axis for axis in fitting if shape[axis] in (1, None)]
-    return hand.leaf("Squeeze", hand[0], hand.whole(*short)) if short else _same(hand)
+    return context.leaf("Squeeze", context[0], context.whole(*short)) if short else _same(context)
 
 
-def _same(hand: LayerContext) -> Value:
-    return hand.leaf("Identity", hand[0])
+def _same(context: LayerContext) -> Value:
+    return context.leaf("Identity", context[0])
 
 
 @layer("Unsqueeze", 1)
-def unsqueeze(hand: LayerContext) -> Made:
+def unsqueeze(context: LayerContext) -> Made:
     """Insert axes of extent 1."""
-    return hand.leaf("Unsqueeze", hand[0], hand.list64(1))
+    return context.leaf("Unsqueeze", context[0], context.list64(1))
 
 
 @layer("Transpose", 1)
-def transpose(hand: LayerContext) -> Made:
+def transpose(context: LayerContext) -> Made:
     """Permute the axes; an empty permutation reverses them."""
-    order = hand.wholes(1, "the order")
-    return hand.leaf("Transpose", hand[0], perm=order or None)
+    order = context.wholes(1, "the order")
+    return context.leaf("Transpose", context[0], perm=order or None)
 
 
 @layer("Concat", 1)
-def concat(hand: LayerContext) -> Made:
+def concat(context: LayerContext) -> Made:
     """Concatenate along an axis."""
-    return hand.leaf("Concat", *hand.operands, axis=hand.integer("axis"))
+    return context.leaf("Concat", *context.operands, axis=context.integer("axis"))
 
 
 @layer("Split", 1)
-def split(hand: LayerContext) -> Made:
+def split(context: LayerContext) -> Made:
     """Split into equal parts along an axis."""
-    count = hand.integer("num_splits")
+    count = context.integer("num_splits")
     if not 0 < count <= 100_000:
         raise IrError("CF909", f"num_splits is {count}")
-    return hand.leaves("Split", count, hand[0], axis=hand.axis(1), num_outputs=count)
+    return context.leaves("Split", count, context[0], axis=context.axis(1), num_outputs=count)
 
 
 @layer("VariadicSplit", 1)
-def variadic_split(hand: LayerContext) -> Made:
+def variadic_split(context: LayerContext) -> Made:
     """Split into parts of given lengths along an axis; one may be -1 for the rest."""
-    axis, count = hand.axis(1), len(hand.layer.outputs)
-    known = hand.array(2)
+    axis, count = context.axis(1), len(context.layer.outputs)
+    known = context.array(2)
     if known is None:
-        return hand.leaves("Split", count, hand[0], hand.list64(2), axis=axis)
-    lengths = hand.wholes(2, "the lengths")
+        return context.leaves("Split", count, context[0], context.list64(2), axis=axis)
+    lengths = context.wholes(2, "the lengths")
     if -1 not in lengths:
-        return hand.leaves("Split", count, hand[0], hand.whole(*lengths), axis=axis)
+        return context.leaves("Split", count, context[0], context.whole(*lengths), axis=axis)
     place = lengths.index(-1)
     rest = sum(lengths) + 1
     last = {"end": axis + 1} if axis != -1 else {}
-    extent = hand.leaf("Shape", hand[0], start=axis, **last)
-    parts = [hand.whole(*part) for part in (lengths[:place], lengths[place + 1 :])]
-    remaining = hand.leaf("Sub", extent, hand.whole(rest))
+    extent = context.leaf("Shape", context[0], start=axis, **last)
+    parts = [context.whole(*part) for part in (lengths[:place], lengths[place + 1 :])]
+    remaining = context.leaf("Sub", extent, context.whole(rest))
     sizes = [*(parts[:1] if place else []), remaining]
     sizes += parts[1:] if place + 1 < len(lengths) else []
-    length = hand.leaf("Concat", *sizes, axis=0)
-    return hand.leaves("Split", count, hand[0], length, axis=axis)
+    length = context.leaf("Concat", *sizes, axis=0)
+    return context.leaves("Split", count, context[0], length, axis=axis)
 
 
 @layer("Reverse", 1)
-def reverse(hand: LayerContext) -> Made:
+def reverse(context: LayerContext) -> Made:
     """Reverse along axes."""
-    if hand.text("mode", None, "index", "mask") == "index":
-        axes = hand.wholes(1, "the axes")
+    if context.text("mode", None, "index", "mask") == "index":
+        axes = context.wholes(1, "the axes")
     else:
-        axes = [axis for axis, on in enumerate(hand.known(1, "the mask").tolist()) if on]
+        axes = [axis for axis, on in enumerate(context.known(1, "the mask").tolist()) if on]
     if not axes:
-        return _same(hand)
+        return _same(context)
     count = len(axes)
-    return hand.leaf(
+    return context.leaf(
         "Slice",
-        hand[0],
-        hand.whole(*[-1] * count),
-        hand.whole(*[-(2**63)] * count),
-        hand.whole(*axes),
-        hand.whole(*[-1] * count),
+        context[0],
+        context.whole(*[-1] * count),
+        context.whole(*[-(2**63)] * count),
+        context.whole(*axes),
+        context.whole(*[-1] * count),
     )
 
 
 @layer("ReverseSequence", 1)
-def reverse_sequence(hand: LayerContext) -> Made:
+def reverse_sequence(context: LayerContext) -> Made:
     """Reverse the first items of each row."""
-    batch, time = hand.integer("batch_axis", 0), hand.integer("seq_axis", 1)
-    rank = hand.rank(0)
+    batch, time = context.integer("batch_axis", 0), context.integer("seq_axis", 1)
+    rank = context.rank(0)
     batch, time = batch % rank, time % rank
     if {batch, time} == {0, 1}:
-        return _reversed(hand, hand[0], batch, time)
+        return _reversed(context, context[0], batch, time)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
     back = [order.index(axis) for axis in range(rank)]
-    moved = _reversed(hand, hand.transpose(hand[0], order), 0, 1)
-    return hand.transpose(moved, back)
+    moved = _reversed(context, context.transpose(context[0], order), 0, 1)
+    return context.transpose(moved, back)
 
 
-def _reversed(hand: LayerContext, value: Value, batch: int, time: int) -> Value:
-    return hand.leaf("ReverseSequence", value, hand.list64(1), batch_axis=batch, time_axis=time)
+def _reversed(context: LayerContext, value: Value, batch: int, time: int) -> Value:
+    return context.leaf(
+        "ReverseSequence", value, context.list64(1), batch_axis=batch, time_axis=time
+    )
 
 
 @layer("ShuffleChannels", 1)
-def shuffle_channels(hand: LayerContext) -> Made:
+def shuffle_channels(context: LayerContext) -> Made:
     """Interleave the channels of the groups."""
-    rank, group = hand.rank(0), hand.integer("group", 1)
-    axis = hand.integer("axis", 1) % rank
-    shape = hand.leaf("Shape", hand[0])
-    width = hand.leaf("Shape", hand[0], start=axis, end=axis + 1)
-    parts = [hand.whole(group), hand.leaf("Div", width, hand.whole(group))]
+    rank, group = context.rank(0), context.integer("group", 1)
+    axis = context.integer("axis", 1) % rank
+    shape = context.leaf("Shape", context[0])
+    width = context.leaf("Shape", context[0], start=axis, end=axis + 1)
+    parts = [context.whole(group), context.leaf("Div", width, context.whole(group))]
     if axis:
-        parts.insert(0, hand.leaf("Shape", hand[0], start=0, end=axis))
-    parts.append(hand.leaf("Shape", hand[0], start=axis + 1))
-    apart = hand.leaf("Reshape", hand[0], hand.leaf("Concat", *parts, axis=0), allowzero=1)
+        parts.insert(0, context.leaf("Shape", context[0], start=0, end=axis))
+    parts.append(context.leaf("Shape", context[0], start=axis + 1))
+    apart = context.leaf("Reshape", context[0], context.leaf("Concat", *parts, axis=0), allowzero=1)
     order = list(range(rank + 1))
     order[axis], order[axis + 1] = axis + 1, axis
-    return hand.leaf("Reshape", hand.transpose(apart, order), shape, allowzero=1)
+    return context.leaf("Reshape", context.transpose(apart, order), shape, allowzero=1)

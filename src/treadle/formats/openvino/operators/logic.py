@@ -24,7 +24,7 @@ _BINARY = {
 
 
 def _binary(type_: str, version: int, op: str) -> None:
-    register(type_, (version,), lambda hand: hand.leaf(op, *aligned(hand)), op)
+    register(type_, (version,), lambda context: context.leaf(op, *aligned(context)), op)
 
 
 for (_type, _version), _op in _BINARY.items():
@@ -34,9 +34,9 @@ plain({"LogicalNot": ("Not", 1), "BitwiseNot": ("BitwiseNot", 13), "IsNaN": ("Is
 
 
 @layer("NotEqual", 1)
-def not_equal(hand: LayerContext) -> Made:
+def not_equal(context: LayerContext) -> Made:
     """NotEqual: not (a == b)."""
-    return hand.leaf("Not", hand.leaf("Equal", *aligned(hand)))
+    return context.leaf("Not", context.leaf("Equal", *aligned(context)))
 
 
 _UNSIGNED = {
@@ -48,43 +48,43 @@ _UNSIGNED = {
 
 
 @layer("BitwiseLeftShift", 15)
-def left_shift(hand: LayerContext) -> Made:
+def left_shift(context: LayerContext) -> Made:
     """Shift left; signed integers are shifted as they are."""
-    value, count = aligned(hand)
-    signed = hand.dtype(0)
+    value, count = aligned(context)
+    signed = context.dtype(0)
     if signed not in _UNSIGNED:
-        return hand.leaf("BitShift", value, count, direction="LEFT")
-    bits = [hand.cast(each, _UNSIGNED[signed]) for each in (value, count)]
-    return hand.cast(hand.leaf("BitShift", *bits, direction="LEFT"), signed)
+        return context.leaf("BitShift", value, count, direction="LEFT")
+    bits = [context.cast(each, _UNSIGNED[signed]) for each in (value, count)]
+    return context.cast(context.leaf("BitShift", *bits, direction="LEFT"), signed)
 
 
 @layer("BitwiseRightShift", 15)
-def right_shift(hand: LayerContext) -> Made:
+def right_shift(context: LayerContext) -> Made:
     """Shift right with the sign: for x < 0, ~(~x >> n)."""
-    value, count = aligned(hand)
-    signed = hand.dtype(0)
+    value, count = aligned(context)
+    signed = context.dtype(0)
     if signed not in _UNSIGNED:
-        return hand.leaf("BitShift", value, count, direction="RIGHT")
-    is_negative = hand.leaf("Less", value, hand.like(0, 0))
-    turned = hand.leaf("Where", is_negative, hand.leaf("BitwiseNot", value), value)
-    bits = [hand.cast(each, _UNSIGNED[signed]) for each in (turned, count)]
-    moved = hand.cast(hand.leaf("BitShift", *bits, direction="RIGHT"), signed)
-    return hand.leaf("Where", is_negative, hand.leaf("BitwiseNot", moved), moved)
+        return context.leaf("BitShift", value, count, direction="RIGHT")
+    is_negative = context.leaf("Less", value, context.like(0, 0))
+    turned = context.leaf("Where", is_negative, context.leaf("BitwiseNot", value), value)
+    bits = [context.cast(each, _UNSIGNED[signed]) for each in (turned, count)]
+    moved = context.cast(context.leaf("BitShift", *bits, direction="RIGHT"), signed)
+    return context.leaf("Where", is_negative, context.leaf("BitwiseNot", moved), moved)
 
 
 @layer("IsInf", 10)
-def is_inf(hand: LayerContext) -> Made:
+def is_inf(context: LayerContext) -> Made:
     """Infinite, with the requested signs."""
-    return hand.leaf(
+    return context.leaf(
         "IsInf",
-        hand[0],
-        detect_negative=int(hand.truth("detect_negative", True)),
-        detect_positive=int(hand.truth("detect_positive", True)),
+        context[0],
+        detect_negative=int(context.truth("detect_negative", True)),
+        detect_positive=int(context.truth("detect_positive", True)),
     )
 
 
 @layer("IsFinite", 10)
-def is_finite(hand: LayerContext) -> Made:
+def is_finite(context: LayerContext) -> Made:
     """Neither infinite nor NaN."""
-    other = hand.leaf("Or", hand.leaf("IsInf", hand[0]), hand.leaf("IsNaN", hand[0]))
-    return hand.leaf("Not", other)
+    other = context.leaf("Or", context.leaf("IsInf", context[0]), context.leaf("IsNaN", context[0]))
+    return context.leaf("Not", other)

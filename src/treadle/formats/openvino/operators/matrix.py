@@ -8,23 +8,23 @@ from treadle.ir import Value
 
 
 @layer("MatMul", 1)
-def matmul(hand: LayerContext) -> Made:
+def matmul(context: LayerContext) -> Made:
     """MatMul; a transposed operand with a single axis is left unchanged."""
-    one = _turned(hand, 0, hand.truth("transpose_a", False))
-    return hand.leaf("MatMul", one, _turned(hand, 1, hand.truth("transpose_b", False)))
+    one = _turned(context, 0, context.truth("transpose_a", False))
+    return context.leaf("MatMul", one, _turned(context, 1, context.truth("transpose_b", False)))
 
 
-def _turned(hand: LayerContext, position: int, turned: bool) -> Value:
+def _turned(context: LayerContext, position: int, turned: bool) -> Value:
     if not turned:
-        return hand[position]
-    rank = hand.rank(position)
+        return context[position]
+    rank = context.rank(position)
     if rank < 2:
-        return hand[position]
-    return hand.transpose(hand[position], [*range(rank - 2), rank - 1, rank - 2])
+        return context[position]
+    return context.transpose(context[position], [*range(rank - 2), rank - 1, rank - 2])
 
 
 @layer("Einsum", 7)
-def einsum(hand: LayerContext) -> Made:
+def einsum(context: LayerContext) -> Made:
     """Einsum."""
-    equation = hand.layer.data.get("equation", "")
-    return hand.leaf("Einsum", *hand.operands, equation=equation)
+    equation = context.layer.data.get("equation", "")
+    return context.leaf("Einsum", *context.operands, equation=equation)

@@ -28,67 +28,71 @@ Rule = Callable[[LayerContext, Value, Stretch], Value]
 
 
 def resampled(
-    hand: LayerContext, value: Value, stretches: list[Stretch], place: str, rounding: str
+    context: LayerContext, value: Value, stretches: list[Stretch], place: str, rounding: str
 ) -> Value:
     """Resample each of the stretched axes."""
     for each in stretches:
-        one, zero = hand.constant(np.array(1)), hand.constant(np.array(0))
-        steps = hand.leaf("Range", zero, each.target, one)
-        places = _PLACES[place](hand, hand.cast(steps, DType.FLOAT32), each)
-        whole = hand.cast(_ROUNDINGS[rounding](hand, places, each), DType.INT64)
-        last = hand.leaf("Sub", each.length, one)
-        within = hand.leaf("Min", hand.leaf("Max", whole, zero), last)
-        value = hand.leaf("Gather", value, within, axis=each.axis)
+        one, zero = context.constant(np.array(1)), context.constant(np.array(0))
+        steps = context.leaf("Range", zero, each.target, one)
+        places = _PLACES[place](context, context.cast(steps, DType.FLOAT32), each)
+        whole = context.cast(_ROUNDINGS[rounding](context, places, each), DType.INT64)
+        last = context.leaf("Sub", each.length, one)
+        within = context.leaf("Min", context.leaf("Max", whole, zero), last)
+        value = context.leaf("Gather", value, within, axis=each.axis)
     return value
 
 
-def _number(hand: LayerContext, number: float) -> Value:
-    return hand.constant(np.array(number, np.float32))
+def _number(context: LayerContext, number: float) -> Value:
+    return context.constant(np.array(number, np.float32))
 
 
-def _asymmetric(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Div", steps, stretch.scale)
+def _asymmetric(context: LayerContext, steps: Value, stretch: Stretch) -> Value:
+    return context.leaf("Div", steps, stretch.scale)
 
 
-def _from_middles(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Div", hand.leaf("Add", steps, _number(hand, 0.5)), stretch.scale)
+def _from_middles(context: LayerContext, steps: Value, stretch: Stretch) -> Value:
+    return context.leaf("Div", context.leaf("Add", steps, _number(context, 0.5)), stretch.scale)
 
 
-def _half_pixel(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Sub", _from_middles(hand, steps, stretch), _number(hand, 0.5))
+def _half_pixel(context: LayerContext, steps: Value, stretch: Stretch) -> Value:
+    return context.leaf("Sub", _from_middles(context, steps, stretch), _number(context, 0.5))
 
 
-def _pytorch(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
-    several = hand.leaf("Greater", stretch.target, hand.constant(np.array(1)))
-    return hand.leaf("Where", several, _half_pixel(hand, steps, stretch), _number(hand, 0))
+def _pytorch(context: LayerContext, steps: Value, stretch: Stretch) -> Value:
+    several = context.leaf("Greater", stretch.target, context.constant(np.array(1)))
+    return context.leaf("Where", several, _half_pixel(context, steps, stretch), _number(context, 0))
 
 
-def _align_corners(hand: LayerContext, steps: Value, stretch: Stretch) -> Value:
-    one = hand.constant(np.array(1))
-    last, length = (hand.leaf("Sub", v, one) for v in (stretch.target, stretch.length))
-    gaps = hand.cast(hand.leaf("Max", last, one), DType.FLOAT32)
-    return hand.leaf("Div", hand.leaf("Mul", steps, hand.cast(length, DType.FLOAT32)), gaps)
+def _align_corners(context: LayerContext, steps: Value, stretch: Stretch) -> Value:
+    one = context.constant(np.array(1))
+    last, length = (context.leaf("Sub", v, one) for v in (stretch.target, stretch.length))
+    gaps = context.cast(context.leaf("Max", last, one), DType.FLOAT32)
+    return context.leaf(
+        "Div", context.leaf("Mul", steps, context.cast(length, DType.FLOAT32)), gaps
+    )
 
 
-def _floor(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Floor", places)
+def _floor(context: LayerContext, places: Value, stretch: Stretch) -> Value:
+    return context.leaf("Floor", places)
 
 
-def _ceil(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Ceil", places)
+def _ceil(context: LayerContext, places: Value, stretch: Stretch) -> Value:
+    return context.leaf("Ceil", places)
 
 
-def _half_down(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Ceil", hand.leaf("Sub", places, _number(hand, 0.5)))
+def _half_down(context: LayerContext, places: Value, stretch: Stretch) -> Value:
+    return context.leaf("Ceil", context.leaf("Sub", places, _number(context, 0.5)))
 
 
-def _half_up(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
-    return hand.leaf("Floor", hand.leaf("Add", places, _number(hand, 0.5)))
+def _half_up(context: LayerContext, places: Value, stretch: Stretch) -> Value:
+    return context.leaf("Floor", context.leaf("Add", places, _number(context, 0.5)))
 
 
-def _simple(hand: LayerContext, places: Value, stretch: Stretch) -> Value:
-    shorter = hand.leaf("Less", stretch.scale, _number(hand, 1))
-    return hand.leaf("Where", shorter, hand.leaf("Ceil", places), hand.leaf("Floor", places))
+def _simple(context: LayerContext, places: Value, stretch: Stretch) -> Value:
+    shorter = context.leaf("Less", stretch.scale, _number(context, 1))
+    return context.leaf(
+        "Where", shorter, context.leaf("Ceil", places), context.leaf("Floor", places)
+    )
 
 
 _PLACES: Mapping[str, Rule] = {

@@ -11,33 +11,33 @@ _LEAST = -(2**63)
 
 
 @layer("Pad", 1, 12)
-def pad(hand: LayerContext) -> Made:
+def pad(context: LayerContext) -> Made:
     """Pad both ends of every axis; a negative number removes elements."""
-    mode = hand.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
+    mode = context.text("pad_mode", None, "constant", "edge", "reflect", "symmetric")
     if mode == "symmetric":
-        return _symmetric(hand)
-    pads = hand.leaf("Concat", hand.list64(1), hand.list64(2), axis=0)
-    filler = hand.get(3) if mode == "constant" else None
-    return hand.leaf("Pad", hand[0], pads, filler, mode=mode)
+        return _symmetric(context)
+    pads = context.leaf("Concat", context.list64(1), context.list64(2), axis=0)
+    filler = context.get(3) if mode == "constant" else None
+    return context.leaf("Pad", context[0], pads, filler, mode=mode)
 
 
-def _symmetric(hand: LayerContext) -> Value:
+def _symmetric(context: LayerContext) -> Value:
     """Mirror at the ends, including the end items, for which ONNX has no mode.
 
     Along each axis: the first items reversed, all items, the last ones reversed.
     """
-    begins, ends = hand.wholes(1, "pads_begin"), hand.wholes(2, "pads_end")
+    begins, ends = context.wholes(1, "pads_begin"), context.wholes(2, "pads_end")
     if min([0, *begins, *ends]) < 0:
         raise IrError("CF909", "pad_mode symmetric with a negative pad is not supported")
-    value, back = hand[0], hand.whole(-1)
+    value, back = context[0], context.whole(-1)
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        along = hand.whole(axis)
+        along = context.whole(axis)
         parts = [value]
         if begin:
-            bounds = (hand.whole(begin - 1), hand.whole(_LEAST))
-            parts.insert(0, hand.leaf("Slice", value, *bounds, along, back))
+            bounds = (context.whole(begin - 1), context.whole(_LEAST))
+            parts.insert(0, context.leaf("Slice", value, *bounds, along, back))
         if end:
-            bounds = (hand.whole(-1), hand.whole(-1 - end))
-            parts.append(hand.leaf("Slice", value, *bounds, along, back))
-        value = hand.leaf("Concat", *parts, axis=axis) if len(parts) > 1 else value
+            bounds = (context.whole(-1), context.whole(-1 - end))
+            parts.append(context.leaf("Slice", value, *bounds, along, back))
+        value = context.leaf("Concat", *parts, axis=axis) if len(parts) > 1 else value
     return value

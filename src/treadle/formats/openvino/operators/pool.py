@@ -12,43 +12,45 @@ _ROUNDING = {"floor": 0, "ceil": 1, "ceil_torch": 1}
 
 
 @layer("MaxPool", 1, 8, 14)
-def max_pool(hand: LayerContext) -> Made:
+def max_pool(context: LayerContext) -> Made:
     """The maximum of each window; from version 8 on also its index."""
-    given = _windows(hand, dilated=hand.version > 1)
-    if hand.version < 8:
-        return hand.leaf("MaxPool", hand[0], **given)
-    values, places = hand.leaves("MaxPool", 2, hand[0], **given)
-    axis = hand.integer("axis", 0)
-    if axis % hand.rank(0):
+    given = _windows(context, dilated=context.version > 1)
+    if context.version < 8:
+        return context.leaf("MaxPool", context[0], **given)
+    values, places = context.leaves("MaxPool", 2, context[0], **given)
+    axis = context.integer("axis", 0)
+    if axis % context.rank(0):
         # indices count within the axes from `axis` on; ONNX's count within all axes
-        inner = hand.leaf("ReduceProd", hand.leaf("Shape", hand[0], start=axis), keepdims=1)
-        places = hand.leaf("Mod", places, inner)
-    return values, typed(hand, places, "index_element_type")
+        inner = context.leaf(
+            "ReduceProd", context.leaf("Shape", context[0], start=axis), keepdims=1
+        )
+        places = context.leaf("Mod", places, inner)
+    return values, typed(context, places, "index_element_type")
 
 
 @layer("AvgPool", 1, 14)
-def avg_pool(hand: LayerContext) -> Made:
+def avg_pool(context: LayerContext) -> Made:
     """The mean of each window, with or without its padding."""
-    whole = int(not hand.truth("exclude-pad", hand.truth("exclude_pad", True)))
-    given = _windows(hand, dilated=False)
-    return hand.leaf("AveragePool", hand[0], count_include_pad=whole, **given)
+    whole = int(not context.truth("exclude-pad", context.truth("exclude_pad", True)))
+    given = _windows(context, dilated=False)
+    return context.leaf("AveragePool", context[0], count_include_pad=whole, **given)
 
 
-def _windows(hand: LayerContext, *, dilated: bool) -> dict[str, object]:
-    rounding = hand.text("rounding_type", "floor", *_ROUNDING)
-    given = windows(hand, dilated=dilated) | {"kernel_shape": hand.integers("kernel")}
+def _windows(context: LayerContext, *, dilated: bool) -> dict[str, object]:
+    rounding = context.text("rounding_type", "floor", *_ROUNDING)
+    given = windows(context, dilated=dilated) | {"kernel_shape": context.integers("kernel")}
     if rounding == "ceil" and "pads" in given:
-        _refuse_empty_windows(hand, dilated=dilated)
+        _refuse_empty_windows(context, dilated=dilated)
     return given | {"ceil_mode": _ROUNDING[rounding]}
 
 
-def _refuse_empty_windows(hand: LayerContext, *, dilated: bool) -> None:
+def _refuse_empty_windows(context: LayerContext, *, dilated: bool) -> None:
     """Refuse a last window that starts after the data, which `ceil_torch` and ONNX leave out."""
-    strides, kernel = hand.integers("strides"), hand.integers("kernel")
+    strides, kernel = context.integers("strides"), context.integers("kernel")
     ones, zeros = [1] * len(strides), [0] * len(strides)
-    dilations = hand.integers("dilations", ones) if dilated else ones
-    begin, end = hand.integers("pads_begin", zeros), hand.integers("pads_end", zeros)
-    shape = hand.shape(0)
+    dilations = context.integers("dilations", ones) if dilated else ones
+    begin, end = context.integers("pads_begin", zeros), context.integers("pads_end", zeros)
+    shape = context.shape(0)
     extents = shape[2:] if shape is not None else [None] * len(strides)
     for extent, step, taps, apart, before, after in zip(
         extents, strides, kernel, dilations, begin, end, strict=True

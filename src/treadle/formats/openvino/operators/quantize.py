@@ -13,17 +13,17 @@ from treadle.formats.openvino.operators.registry import Made, layer
 
 
 @layer("FakeQuantize", 1)
-def fake_quantize(hand: LayerContext) -> Made:
+def fake_quantize(context: LayerContext) -> Made:
     """Round to one of `levels` values between the output bounds."""
-    levels = hand.integer("levels")
+    levels = context.integer("levels")
     if levels < 2:
         raise IrError("CF909", f"levels is {levels}, wanted 2 or more")
-    x, low, high, out_low, out_high = (hand[k] for k in range(5))
-    steps = hand.like(0, levels - 1)
-    lower, upper = hand.leaf("Min", low, high), hand.leaf("Max", low, high)
-    x = hand.leaf("Min", hand.leaf("Max", x, lower), upper)
-    scaled = hand.leaf("Div", hand.leaf("Sub", x, low), hand.leaf("Sub", high, low))
-    place = hand.leaf("Round", hand.leaf("Mul", scaled, steps))
-    part = hand.leaf("Div", place, steps)
-    width = hand.leaf("Sub", out_high, out_low)
-    return hand.leaf("Add", hand.leaf("Mul", part, width), out_low)
+    x, low, high, out_low, out_high = (context[k] for k in range(5))
+    steps = context.like(0, levels - 1)
+    lower, upper = context.leaf("Min", low, high), context.leaf("Max", low, high)
+    x = context.leaf("Min", context.leaf("Max", x, lower), upper)
+    scaled = context.leaf("Div", context.leaf("Sub", x, low), context.leaf("Sub", high, low))
+    place = context.leaf("Round", context.leaf("Mul", scaled, steps))
+    part = context.leaf("Div", place, steps)
+    width = context.leaf("Sub", out_high, out_low)
+    return context.leaf("Add", context.leaf("Mul", part, width), out_low)

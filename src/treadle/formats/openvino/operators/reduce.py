@@ -18,21 +18,23 @@ _REDUCTIONS = {
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
-def _reduced(hand: LayerContext, op: str, value: Value) -> Value:
-    keep = int(hand.truth("keep_dims", False))
-    return hand.leaf(op, value, hand.list64(1), keepdims=keep, noop_with_empty_axes=1)
+def _reduced(context: LayerContext, op: str, value: Value) -> Value:
+    keep = int(context.truth("keep_dims", False))
+    return context.leaf(op, value, context.list64(1), keepdims=keep, noop_with_empty_axes=1)
 
 
 def _enter(type_: str, version: int, op: str) -> None:
-    def reduced(hand: LayerContext) -> Made:
-        return _reduced(hand, op, hand[0])
+    def reduced(context: LayerContext) -> Made:
+        return _reduced(context, op, context[0])
 
     register(type_, (version,), reduced, op)
 
 
 def _enter_logical(type_: str, op: str) -> None:
-    def reduced(hand: LayerContext) -> Made:
-        return hand.cast(_reduced(hand, op, hand.cast(hand[0], DType.INT32)), DType.BOOL)
+    def reduced(context: LayerContext) -> Made:
+        return context.cast(
+            _reduced(context, op, context.cast(context[0], DType.INT32)), DType.BOOL
+        )
 
     register(type_, (1,), reduced)
 

@@ -1,10 +1,10 @@
 """The table of layer types: each type's ONNX form, by the opset that introduced it.
 
     @layer("Gather", 1, 7, 8)
-    def gather(hand): ...
+    def gather(context): ...
 
-The numbers are the opsets in which the operator, or a new form of it, appeared; `hand.version` is
-the form of the layer. A function returns one value, or one for each output.
+The numbers are the opsets in which the operator, or a new form of it, appeared; `context.version`
+is the form of the layer. A function returns one value, or one for each output.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def plain(table: dict[str, tuple[str, int]]) -> None:
 
 
 def _plain(op: str) -> Function:
-    return lambda hand: hand.leaf(op, *hand.operands)
+    return lambda context: context.leaf(op, *context.operands)
 
 
 def operator_of(layer_: Layer) -> Row:

@@ -36,70 +36,70 @@ class _Way(NamedTuple):
 
 
 @layer("Interpolate", 1)
-def interpolate_1(hand: LayerContext) -> Made:
+def interpolate_1(context: LayerContext) -> Made:
     """Resize to sizes; OpenVINO ignores `antialias`."""
-    mode = _MODES[hand.text("mode", None, "nearest", "linear", "linear_onnx", "cubic")]
-    corners = hand.truth("align_corners", True)
+    mode = _MODES[context.text("mode", None, "nearest", "linear", "linear_onnx", "cubic")]
+    corners = context.truth("align_corners", True)
     way = _Way(mode, "align_corners" if corners else "asymmetric", "simple", False, -0.75)
-    rank = hand.rank(0)
-    axes = [axis % rank for axis in hand.integers("axes")]
-    return _resized(hand, _padded(hand), way, axes, by_sizes=True, place=1)
+    rank = context.rank(0)
+    axes = [axis % rank for axis in context.integers("axes")]
+    return _resized(context, _padded(context), way, axes, by_sizes=True, place=1)
 
 
 @layer("Interpolate", 4, 11)
-def interpolate(hand: LayerContext) -> Made:
+def interpolate(context: LayerContext) -> Made:
     """Resize to sizes or by scales along axes."""
-    word = hand.text("mode", None, *_MODES)
+    word = context.text("mode", None, *_MODES)
     smooth = word.endswith("_pillow")
-    if hand.truth("antialias", False) and word == "linear":
+    if context.truth("antialias", False) and word == "linear":
         raise IrError("CF909", "OpenVINO ignores antialias in mode linear",
                     "leave antialias out, or use bilinear_pillow")  # fmt: skip
     way = _Way(
         _MODES[word],
-        hand.text("coordinate_transformation_mode", "half_pixel", *_COORDINATES),
-        hand.text("nearest_mode", "round_prefer_floor", *_NEAREST),
+        context.text("coordinate_transformation_mode", "half_pixel", *_COORDINATES),
+        context.text("nearest_mode", "round_prefer_floor", *_NEAREST),
         smooth,
-        -0.5 if word == "bicubic_pillow" else hand.number("cube_coeff", -0.75),
+        -0.5 if word == "bicubic_pillow" else context.number("cube_coeff", -0.75),
     )
     if smooth:
         way = way._replace(coordinates="half_pixel")
     if way.mode != "nearest" and way.coordinates == "tf_half_pixel_for_nn":
         raise IrError("CF909", f"{way.coordinates} with mode {word} has no ONNX form")
-    by_sizes = hand.text("shape_calculation_mode", None, "sizes", "scales") == "sizes"
+    by_sizes = context.text("shape_calculation_mode", None, "sizes", "scales") == "sizes"
     # version 4 has sizes, scales, axes; version 11 one of both, then axes
-    place = (1 if by_sizes else 2) if hand.version < 11 else 1
-    axes_at = 3 if hand.version < 11 else 2
-    rank = hand.rank(0)
+    place = (1 if by_sizes else 2) if context.version < 11 else 1
+    axes_at = 3 if context.version < 11 else 2
+    rank = context.rank(0)
     axes = list(range(rank))
-    if hand.get(axes_at) is not None:
-        axes = [axis % rank for axis in hand.wholes(axes_at, "the axes")]
-    return _resized(hand, _padded(hand), way, axes, by_sizes=by_sizes, place=place)
+    if context.get(axes_at) is not None:
+        axes = [axis % rank for axis in context.wholes(axes_at, "the axes")]
+    return _resized(context, _padded(context), way, axes, by_sizes=by_sizes, place=place)
 
 
-def _padded(hand: LayerContext) -> Value:
-    begin, end = hand.integers("pads_begin", ()), hand.integers("pads_end", ())
+def _padded(context: LayerContext) -> Value:
+    begin, end = context.integers("pads_begin", ()), context.integers("pads_end", ())
     if not any(begin) and not any(end):
-        return hand[0]
-    rank = hand.rank(0)
+        return context[0]
+    rank = context.rank(0)
     pads = [(pad + [0] * rank)[:rank] for pad in (begin, end)]
-    return hand.leaf("Pad", hand[0], hand.whole(*pads[0], *pads[1]))
+    return context.leaf("Pad", context[0], context.whole(*pads[0], *pads[1]))
 
 
 def _resized(
-    hand: LayerContext, value: Value, way: _Way, axes: list[int], *, by_sizes: bool, place: int
+    context: LayerContext, value: Value, way: _Way, axes: list[int], *, by_sizes: bool, place: int
 ) -> Value:
     odd = way.coordinates == "tf_half_pixel_for_nn" or way.nearest == "simple"
     if way.mode == "nearest" and odd:
         stretch = _by_size if by_sizes else _by_scale
-        stretches = [stretch(hand, value, axis, place, k) for k, axis in enumerate(axes)]
-        return resampled(hand, value, stretches, way.coordinates, way.nearest)
+        stretches = [stretch(context, value, axis, place, k) for k, axis in enumerate(axes)]
+        return resampled(context, value, stretches, way.coordinates, way.nearest)
     if by_sizes:
-        return hand.leaf(
-            "Resize", value, None, None, _sizes(hand, value, axes, place), **_flags(way)
+        return context.leaf(
+            "Resize", value, None, None, _sizes(context, value, axes, place), **_flags(way)
         )
-    scales = np.ones(hand.rank(0), np.float32)
-    scales[axes] = hand.known(place, "the scales").reshape(-1)
-    return hand.leaf("Resize", value, None, hand.constant(scales), **_flags(way))
+    scales = np.ones(context.rank(0), np.float32)
+    scales[axes] = context.known(place, "the scales").reshape(-1)
+    return context.leaf("Resize", value, None, context.constant(scales), **_flags(way))
 
 
 def _flags(way: _Way) -> dict[str, object]:
@@ -113,31 +113,33 @@ def _flags(way: _Way) -> dict[str, object]:
     return flags | {"antialias": 1, "exclude_outside": 1} if way.antialias else flags
 
 
-def _sizes(hand: LayerContext, value: Value, axes: list[int], place: int) -> Value:
-    sizes = hand.list64(place)
+def _sizes(context: LayerContext, value: Value, axes: list[int], place: int) -> Value:
+    sizes = context.list64(place)
     parts = [
-        hand.leaf("Gather", sizes, hand.whole(axes.index(k)), axis=0)
+        context.leaf("Gather", sizes, context.whole(axes.index(k)), axis=0)
         if k in axes
-        else hand.leaf("Shape", value, start=k, end=k + 1)
-        for k in range(hand.rank(0))
+        else context.leaf("Shape", value, start=k, end=k + 1)
+        for k in range(context.rank(0))
     ]
-    return hand.leaf("Concat", *parts, axis=0)
+    return context.leaf("Concat", *parts, axis=0)
 
 
-def _length(hand: LayerContext, value: Value, axis: int) -> Value:
-    return hand.leaf("Squeeze", hand.leaf("Shape", value, start=axis, end=axis + 1))
+def _length(context: LayerContext, value: Value, axis: int) -> Value:
+    return context.leaf("Squeeze", context.leaf("Shape", value, start=axis, end=axis + 1))
 
 
-def _by_size(hand: LayerContext, value: Value, axis: int, place: int, number: int) -> Stretch:
-    length = _length(hand, value, axis)
-    count = hand.leaf("Gather", hand.list64(place), hand.constant(np.array(number)), axis=0)
-    ends = [hand.cast(each, DType.FLOAT32) for each in (count, length)]
-    return Stretch(axis, length, count, hand.leaf("Div", *ends))
+def _by_size(context: LayerContext, value: Value, axis: int, place: int, number: int) -> Stretch:
+    length = _length(context, value, axis)
+    count = context.leaf(
+        "Gather", context.list64(place), context.constant(np.array(number)), axis=0
+    )
+    ends = [context.cast(each, DType.FLOAT32) for each in (count, length)]
+    return Stretch(axis, length, count, context.leaf("Div", *ends))
 
 
-def _by_scale(hand: LayerContext, value: Value, axis: int, place: int, number: int) -> Stretch:
-    length = _length(hand, value, axis)
-    scales = hand.known(place, "the scales").reshape(-1)
-    scale = hand.constant(np.array(scales[number], np.float32))
-    exact = hand.leaf("Mul", hand.cast(length, DType.FLOAT32), scale)
-    return Stretch(axis, length, hand.cast(hand.leaf("Floor", exact), DType.INT64), scale)
+def _by_scale(context: LayerContext, value: Value, axis: int, place: int, number: int) -> Stretch:
+    length = _length(context, value, axis)
+    scales = context.known(place, "the scales").reshape(-1)
+    scale = context.constant(np.array(scales[number], np.float32))
+    exact = context.leaf("Mul", context.cast(length, DType.FLOAT32), scale)
+    return Stretch(axis, length, context.cast(context.leaf("Floor", exact), DType.INT64), scale)

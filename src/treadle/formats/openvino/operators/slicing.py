@@ -15,11 +15,11 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 @layer("Slice", 8)
-def slice_(hand: LayerContext) -> Made:
+def slice_(context: LayerContext) -> Made:
     """Slice axes from start to stop in steps; by default all axes."""
-    start, stop, step = (hand.list64(k) for k in (1, 2, 3))
-    axes = hand.list64(4) if hand.get(4) is not None else None
-    return hand.leaf("Slice", hand[0], start, stop, axes, step)
+    start, stop, step = (context.list64(k) for k in (1, 2, 3))
+    axes = context.list64(4) if context.get(4) is not None else None
+    return context.leaf("Slice", context[0], start, stop, axes, step)
 
 
 class _Part(NamedTuple):
@@ -31,41 +31,41 @@ class _Part(NamedTuple):
 
 
 @layer("StridedSlice", 1)
-def strided_slice(hand: LayerContext) -> Made:
+def strided_slice(context: LayerContext) -> Made:
     """StridedSlice: x[begin:end:stride] as in numpy; masks ignore bounds, shrink or add axes.
 
     x[1, ::2, None, ..., -1:]
     """
-    parts = _parts(hand)
-    value = _sliced(hand, [part for part in parts if part.what == "slice"])
-    value = _shrunk(hand, value, [part for part in parts if part.what == "shrink"])
-    return _widened(hand, value, parts)
+    parts = _parts(context)
+    value = _sliced(context, [part for part in parts if part.what == "slice"])
+    value = _shrunk(context, value, [part for part in parts if part.what == "shrink"])
+    return _widened(context, value, parts)
 
 
-def _masks(hand: LayerContext, count: int) -> dict[str, list[int]]:
+def _masks(context: LayerContext, count: int) -> dict[str, list[int]]:
     names = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
-    masks = {name: hand.integers(name, ()) for name in names}
+    masks = {name: context.integers(name, ()) for name in names}
     return {name: (mask + [0] * count)[: max(count, len(mask))] for name, mask in masks.items()}
 
 
-def _count(hand: LayerContext) -> int:
-    known, shape = hand.array(1), hand.shape(1)
+def _count(context: LayerContext) -> int:
+    known, shape = context.array(1), context.shape(1)
     count = known.size if known is not None else (shape or (None,))[0]
     if not isinstance(count, int):
         raise IrError("CF909", "the number of bounds is not known")
     return count
 
 
-def _parts(hand: LayerContext) -> list[_Part]:
-    count = _count(hand)
-    masks = _masks(hand, count)
+def _parts(context: LayerContext) -> list[_Part]:
+    count = _count(context)
+    masks = _masks(context, count)
     parts: list[_Part] = []
     axis = 0
     for position in range(count):
         if masks["ellipsis_mask"][position]:
             behind = range(position + 1, count)
             taken = sum(not masks["new_axis_mask"][k] for k in behind)
-            axis = hand.rank(0) - taken
+            axis = context.rank(0) - taken
             parts.append(_Part("ellipsis", position, axis))
             continue
         if masks["new_axis_mask"][position]:
@@ -77,51 +77,56 @@ def _parts(hand: LayerContext) -> list[_Part]:
     return parts
 
 
-def _sliced(hand: LayerContext, parts: list[_Part]) -> Value:
-    count = _count(hand)
-    masks = _masks(hand, count)
+def _sliced(context: LayerContext, parts: list[_Part]) -> Value:
+    count = _count(context)
+    masks = _masks(context, count)
     if all(masks["begin_mask"][p.position] and masks["end_mask"][p.position] for p in parts) and (
-        hand.get(3) is None or all(hand.wholes(3, "the strides")[p.position] == 1 for p in parts)
+        context.get(3) is None
+        or all(context.wholes(3, "the strides")[p.position] == 1 for p in parts)
     ):
-        return hand[0]
-    strides = [1] * count if hand.get(3) is None else hand.wholes(3, "the strides")
-    begins = _bounds(hand, 1, parts, masks["begin_mask"], [0 if s > 0 else _MOST for s in strides])
-    ends = _bounds(hand, 2, parts, masks["end_mask"], [_MOST if s > 0 else _LEAST for s in strides])
-    axes = hand.whole(*(part.axis for part in parts))
-    steps = hand.whole(*(strides[part.position] for part in parts))
-    return hand.leaf("Slice", hand[0], begins, ends, axes, steps)
+        return context[0]
+    strides = [1] * count if context.get(3) is None else context.wholes(3, "the strides")
+    begins = _bounds(
+        context, 1, parts, masks["begin_mask"], [0 if s > 0 else _MOST for s in strides]
+    )
+    ends = _bounds(
+        context, 2, parts, masks["end_mask"], [_MOST if s > 0 else _LEAST for s in strides]
+    )
+    axes = context.whole(*(part.axis for part in parts))
+    steps = context.whole(*(strides[part.position] for part in parts))
+    return context.leaf("Slice", context[0], begins, ends, axes, steps)
 
 
 def _bounds(
-    hand: LayerContext, position: int, parts: list[_Part], mask: list[int], open_: list[int]
+    context: LayerContext, position: int, parts: list[_Part], mask: list[int], open_: list[int]
 ) -> Value:
     places = [part.position for part in parts]
-    array = hand.array(position)
+    array = context.array(position)
     if array is not None:
         given = [int(item) for item in array.reshape(-1).tolist()]
-        return hand.whole(*(open_[k] if mask[k] else given[k] for k in places))
-    given_ = hand.leaf("Gather", hand.list64(position), hand.whole(*places), axis=0)
+        return context.whole(*(open_[k] if mask[k] else given[k] for k in places))
+    given_ = context.leaf("Gather", context.list64(position), context.whole(*places), axis=0)
     if not any(mask[k] for k in places):
         return given_
-    free = hand.constant(np.array([bool(mask[k]) for k in places]))
-    return hand.leaf("Where", free, hand.whole(*(open_[k] for k in places)), given_)
+    free = context.constant(np.array([bool(mask[k]) for k in places]))
+    return context.leaf("Where", free, context.whole(*(open_[k] for k in places)), given_)
 
 
-def _shrunk(hand: LayerContext, value: Value, parts: list[_Part]) -> Value:
+def _shrunk(context: LayerContext, value: Value, parts: list[_Part]) -> Value:
     """Select one item of each of these axes, the last axis first so that positions stay valid."""
     for part in reversed(parts):
-        array = hand.array(1)
+        array = context.array(1)
         if array is not None:
-            place = hand.constant(array.reshape(-1)[part.position].astype("int64"))
+            place = context.constant(array.reshape(-1)[part.position].astype("int64"))
         else:
-            spot = hand.whole(part.position)
-            place = hand.leaf("Gather", hand.list64(1), spot, axis=0)
-            place = hand.leaf("Squeeze", place, hand.whole(0))
-        value = hand.leaf("Gather", value, place, axis=part.axis)
+            spot = context.whole(part.position)
+            place = context.leaf("Gather", context.list64(1), spot, axis=0)
+            place = context.leaf("Squeeze", place, context.whole(0))
+        value = context.leaf("Gather", value, place, axis=part.axis)
     return value
 
 
-def _widened(hand: LayerContext, value: Value, parts: list[_Part]) -> Value:
+def _widened(context: LayerContext, value: Value, parts: list[_Part]) -> Value:
     places, out, axis = [], 0, 0
     for part in parts:
         if part.what == "ellipsis":
@@ -133,4 +138,4 @@ def _widened(hand: LayerContext, value: Value, parts: list[_Part]) -> Value:
         else:
             axis += 1
             out += part.what == "slice"
-    return hand.leaf("Unsqueeze", value, hand.whole(*places)) if places else value
+    return context.leaf("Unsqueeze", value, context.whole(*places)) if places else value

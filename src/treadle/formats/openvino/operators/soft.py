@@ -41,53 +41,55 @@ class _Boxes(NamedTuple):
     area: Value
 
 
-def chosen_softly(hand: LayerContext, bounds: Bounds) -> tuple[Value, Value]:
+def chosen_softly(context: LayerContext, bounds: Bounds) -> tuple[Value, Value]:
     """Rows of [batch, class, box], and the scores at their selection."""
-    draft = hand.draft
-    scores = hand.cast(hand[1], DType.FLOAT32)
-    high_enough = hand.leaf("Greater", scores, bounds.score)
-    scores = hand.leaf("Where", high_enough, scores, draft.constant(_OUT))
-    negative = hand.leaf("Div", draft.constant(np.array(-0.5, np.float32)), bounds.sigma)
-    soft = hand.leaf("Greater", bounds.sigma, hand.constant(np.array(0, np.float32)))
-    scale = hand.leaf("Where", soft, negative, hand.constant(np.array(0, np.float32)))
-    overlap = hand.leaf("Where", soft, draft.constant(-_OUT), bounds.overlap)
-    count = hand.leaf("Min", bounds.most, hand.leaf("Shape", scores, start=2, end=3))
-    given = (*_boxes(hand), overlap, bounds.score, scale)
+    draft = context.draft
+    scores = context.cast(context[1], DType.FLOAT32)
+    high_enough = context.leaf("Greater", scores, bounds.score)
+    scores = context.leaf("Where", high_enough, scores, draft.constant(_OUT))
+    negative = context.leaf("Div", draft.constant(np.array(-0.5, np.float32)), bounds.sigma)
+    soft = context.leaf("Greater", bounds.sigma, context.constant(np.array(0, np.float32)))
+    scale = context.leaf("Where", soft, negative, context.constant(np.array(0, np.float32)))
+    overlap = context.leaf("Where", soft, draft.constant(-_OUT), bounds.overlap)
+    count = context.leaf("Min", bounds.most, context.leaf("Shape", scores, start=2, end=3))
+    given = (*_boxes(context), overlap, bounds.score, scale)
     body = _body(draft, tuple(map(draft.type_of, (scores, *given))))
-    results = tuple(draft.value(f"{hand.layer.name}/{what}") for what in ("left", "box", "score"))
+    results = tuple(
+        draft.value(f"{context.layer.name}/{what}") for what in ("left", "box", "score")
+    )
     roles: tuple[Role, ...] = (Carried(), *(Invariant() for _ in given))
     stacks = (Stacked(0), Stacked(0))
     info = replace(draft.info("Loop"), domain="openvino")
     trip = draft.scalar(count)
     draft.steps.append(Loop(trip, None, roles, (scores, *given), body, stacks, results, info))
-    return _rows(hand, *results[1:])
+    return _rows(context, *results[1:])
 
 
-def _boxes(hand: LayerContext) -> _Boxes:
-    boxes = hand.cast(hand[0], DType.FLOAT32)
-    first, second = hand.leaves("Split", 2, boxes, axis=2, num_outputs=2)
-    if hand.text("box_encoding", "corner", "corner", "center") == "center":
-        half = hand.leaf("Mul", second, hand.constant(np.array(0.5, np.float32)))
-        low, high = hand.leaf("Sub", first, half), hand.leaf("Add", first, half)
+def _boxes(context: LayerContext) -> _Boxes:
+    boxes = context.cast(context[0], DType.FLOAT32)
+    first, second = context.leaves("Split", 2, boxes, axis=2, num_outputs=2)
+    if context.text("box_encoding", "corner", "corner", "center") == "center":
+        half = context.leaf("Mul", second, context.constant(np.array(0.5, np.float32)))
+        low, high = context.leaf("Sub", first, half), context.leaf("Add", first, half)
     else:
-        low, high = hand.leaf("Min", first, second), hand.leaf("Max", first, second)
-    area = _product(hand.draft, hand.leaf("Sub", high, low))
-    return _Boxes(low, high, hand.leaf("Unsqueeze", area, hand.whole(1)))
+        low, high = context.leaf("Min", first, second), context.leaf("Max", first, second)
+    area = _product(context.draft, context.leaf("Sub", high, low))
+    return _Boxes(low, high, context.leaf("Unsqueeze", area, context.whole(1)))
 
 
 def _product(draft: LayerBlockBuilder, sides: Value) -> Value:
     return draft.leaf("ReduceProd", sides, draft.whole(-1), keepdims=0)
 
 
-def _rows(hand: LayerContext, boxes: Value, scores: Value) -> tuple[Value, Value]:
+def _rows(context: LayerContext, boxes: Value, scores: Value) -> tuple[Value, Value]:
     """The rows of the stacks that are a selection, ordered by batch, class and time."""
-    boxes, scores = (hand.transpose(each, [1, 2, 0]) for each in (boxes, scores))
-    places = hand.leaf("NonZero", hand.leaf("Greater", scores, hand.constant(_OUT)))
-    places = hand.transpose(places, [1, 0])
-    box = hand.leaf("Unsqueeze", hand.leaf("GatherND", boxes, places), hand.whole(1))
-    pair = hand.leaf("Slice", places, hand.whole(0), hand.whole(2), hand.whole(1))
-    rows = hand.leaf("Concat", pair, box, axis=1)
-    return rows, hand.leaf("CastLike", hand.leaf("GatherND", scores, places), hand[1])
+    boxes, scores = (context.transpose(each, [1, 2, 0]) for each in (boxes, scores))
+    places = context.leaf("NonZero", context.leaf("Greater", scores, context.constant(_OUT)))
+    places = context.transpose(places, [1, 0])
+    box = context.leaf("Unsqueeze", context.leaf("GatherND", boxes, places), context.whole(1))
+    pair = context.leaf("Slice", places, context.whole(0), context.whole(2), context.whole(1))
+    rows = context.leaf("Concat", pair, box, axis=1)
+    return rows, context.leaf("CastLike", context.leaf("GatherND", scores, places), context[1])
 
 
 def _body(outer: LayerBlockBuilder, types: tuple[Tensor, ...]) -> Block:

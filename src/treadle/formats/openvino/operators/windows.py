@@ -8,15 +8,15 @@ _AUTO = {"explicit": "NOTSET", "same_upper": "SAME_UPPER", "same_lower": "SAME_L
          "valid": "VALID", "notset": "NOTSET"}  # fmt: skip
 
 
-def windows(hand: LayerContext, *, dilated: bool = True) -> dict[str, object]:
+def windows(context: LayerContext, *, dilated: bool = True) -> dict[str, object]:
     """ONNX's attributes for them; `pads` only if there is no automatic padding."""
-    strides = hand.integers("strides")
+    strides = context.integers("strides")
     given: dict[str, object] = {"strides": strides}
     if dilated:
-        given["dilations"] = hand.integers("dilations", [1] * len(strides))
-    auto = _AUTO[hand.text("auto_pad", "explicit", *_AUTO)]
+        given["dilations"] = context.integers("dilations", [1] * len(strides))
+    auto = _AUTO[context.text("auto_pad", "explicit", *_AUTO)]
     if auto != "NOTSET":
         return given | {"auto_pad": auto}
     zeros = [0] * len(strides)
-    pads = hand.integers("pads_begin", zeros) + hand.integers("pads_end", zeros)
+    pads = context.integers("pads_begin", zeros) + context.integers("pads_end", zeros)
     return given | {"pads": pads}

@@ -8,12 +8,12 @@ from treadle.formats.openvino.write.op_context import OpContext
 _NUMPY_SINCE = 7
 
 
-def aligned(hand: OpContext) -> tuple[Wire, Wire]:
+def aligned(context: OpContext) -> tuple[Wire, Wire]:
     """The two operands, reshaped so that numpy's rule gives the alignment of the version."""
-    one, two = hand[0], hand[1]
-    axis = hand.attributes.get("axis")
-    if hand.version >= _NUMPY_SINCE or not hand.integer("broadcast") or axis is None:
+    one, two = context[0], context[1]
+    axis = context.attributes.get("axis")
+    if context.version >= _NUMPY_SINCE or not context.integer("broadcast") or axis is None:
         return one, two
-    rank, width = hand.rank(0), hand.rank(1)
+    rank, width = context.rank(0), context.rank(1)
     behind = rank - (axis % rank) - width
-    return one, hand.unsqueeze(two, *range(width, width + behind))
+    return one, context.unsqueeze(two, *range(width, width + behind))

@@ -32,7 +32,7 @@ _BINARY = {
 
 
 def _binary(op: str, kind: str) -> None:
-    register(op, lambda hand: hand.layer(kind, *aligned(hand)), layer=kind)
+    register(op, lambda context: context.layer(kind, *aligned(context)), layer=kind)
 
 
 for _op, _kind in _BINARY.items():
@@ -40,22 +40,22 @@ for _op, _kind in _BINARY.items():
 
 
 @operator("IsInf")
-def is_inf(hand: OpContext) -> Made:
+def is_inf(context: OpContext) -> Made:
     """Whether it is infinite, with the requested signs."""
-    return hand.layer(
+    return context.layer(
         "IsInf-10",
-        hand[0],
-        detect_negative=bool(hand.integer("detect_negative")),
-        detect_positive=bool(hand.integer("detect_positive")),
+        context[0],
+        detect_negative=bool(context.integer("detect_negative")),
+        detect_positive=bool(context.integer("detect_positive")),
     )
 
 
 @operator("BitShift")
-def bit_shift(hand: OpContext) -> Made:
+def bit_shift(context: OpContext) -> Made:
     """Shift bits left or right."""
-    if hand.dtype(0).numpy.kind == "i":
+    if context.dtype(0).numpy.kind == "i":
         raise Refusal(
             "OpenVINO shifts signed integers differently", "cast them to unsigned integers"
         )
-    word = "Left" if hand.text("direction") == "LEFT" else "Right"
-    return hand.layer(f"Bitwise{word}Shift-15", hand[0], hand[1])
+    word = "Left" if context.text("direction") == "LEFT" else "Right"
+    return context.layer(f"Bitwise{word}Shift-15", context[0], context[1])

@@ -7,32 +7,34 @@ from treadle.formats.openvino.write.operators.registry import Made, operator
 
 
 @operator("MatMul")
-def matmul(hand: OpContext) -> Made:
+def matmul(context: OpContext) -> Made:
     """The matrix product, with batches broadcast as in numpy."""
-    return hand.layer("MatMul-1", hand[0], hand[1], transpose_a=False, transpose_b=False)
+    return context.layer("MatMul-1", context[0], context[1], transpose_a=False, transpose_b=False)
 
 
 @operator("Gemm")
-def gemm(hand: OpContext) -> Made:
+def gemm(context: OpContext) -> Made:
     """Alpha * A' * B' + beta * C."""
-    made = hand.layer(
+    made = context.layer(
         "MatMul-1",
-        hand[0],
-        hand[1],
-        transpose_a=bool(hand.integer("transA")),
-        transpose_b=bool(hand.integer("transB")),
+        context[0],
+        context[1],
+        transpose_a=bool(context.integer("transA")),
+        transpose_b=bool(context.integer("transB")),
     )
-    if hand.number("alpha", 1) != 1:
-        made = hand.layer("Multiply-1", made, hand.like(0, hand.number("alpha")))
-    if not hand.has(2):
+    if context.number("alpha", 1) != 1:
+        made = context.layer("Multiply-1", made, context.like(0, context.number("alpha")))
+    if not context.has(2):
         return made
-    added = hand[2]
-    if hand.number("beta", 1) != 1:
-        added = hand.layer("Multiply-1", added, hand.like(0, hand.number("beta")))
-    return hand.layer("Add-1", made, added)
+    added = context[2]
+    if context.number("beta", 1) != 1:
+        added = context.layer("Multiply-1", added, context.like(0, context.number("beta")))
+    return context.layer("Add-1", made, added)
 
 
 @operator("Einsum")
-def einsum(hand: OpContext) -> Made:
+def einsum(context: OpContext) -> Made:
     """A sum of products over named axes."""
-    return hand.layer("Einsum-7", *hand.all(), equation="".join(hand.text("equation").split()))
+    return context.layer(
+        "Einsum-7", *context.all(), equation="".join(context.text("equation").split())
+    )

@@ -11,65 +11,65 @@ from treadle.formats.openvino.write.operators.registry import Made, operator
 
 
 @operator("Pad")
-def pad(hand: OpContext) -> Made:
+def pad(context: OpContext) -> Made:
     """Add or remove elements at both ends of axes."""
-    begin, end = _pads(hand)
-    mode = hand.text("mode", "constant")
+    begin, end = _pads(context)
+    mode = context.text("mode", "constant")
     if mode == "wrap":
-        return _wrapped(hand, begin, end)
+        return _wrapped(context, begin, end)
     data: dict[str, object] = {"pad_mode": mode}
-    return hand.layer("Pad-12", hand[0], begin, end, *_filling(hand, mode), **data)
+    return context.layer("Pad-12", context[0], begin, end, *_filling(context, mode), **data)
 
 
-def _filling(hand: OpContext, mode: str) -> list[Wire]:
+def _filling(context: OpContext, mode: str) -> list[Wire]:
     if mode != "constant":
         return []
-    if not hand.has(2):
-        return [hand.like(0, hand.number("value", 0.0))]
-    return [hand[2] if hand.shape(2) == () else hand.squeeze(hand[2])]
+    if not context.has(2):
+        return [context.like(0, context.number("value", 0.0))]
+    return [context[2] if context.shape(2) == () else context.squeeze(context[2])]
 
 
-def _pads(hand: OpContext) -> tuple[Wire, Wire]:
+def _pads(context: OpContext) -> tuple[Wire, Wire]:
     """The pads before and after, one entry per axis."""
-    given = hand.integers("pads") or hand.integers("paddings")
-    array = hand.array(1)
+    given = context.integers("pads") or context.integers("paddings")
+    array = context.array(1)
     pads = given if array is None else [int(item) for item in array.reshape(-1).tolist()]
-    rank = hand.rank(0)
-    if not hand.has(3):
+    rank = context.rank(0)
+    if not context.has(3):
         if pads is not None:
-            return hand.whole(*pads[:rank]), hand.whole(*pads[rank:])
-        halves = hand.layers("Split-1", 2, hand[1], hand.scalar(0), num_splits=2)
+            return context.whole(*pads[:rank]), context.whole(*pads[rank:])
+        halves = context.layers("Split-1", 2, context[1], context.scalar(0), num_splits=2)
         return halves[0], halves[1]
-    axes = [axis % rank for axis in hand.wholes(3, "the axes")]
+    axes = [axis % rank for axis in context.wholes(3, "the axes")]
     if pads is not None:
         both = [np.zeros(rank, np.int64), np.zeros(rank, np.int64)]
         for k, axis in enumerate(axes):
             both[0][axis], both[1][axis] = pads[k], pads[len(axes) + k]
-        return hand.constant(both[0]), hand.constant(both[1])
-    halves = hand.layers("Split-1", 2, hand[1], hand.scalar(0), num_splits=2)
-    zeros, places = hand.whole(*[0] * rank), hand.whole(*axes)
+        return context.constant(both[0]), context.constant(both[1])
+    halves = context.layers("Split-1", 2, context[1], context.scalar(0), num_splits=2)
+    zeros, places = context.whole(*[0] * rank), context.whole(*axes)
     placed = [
-        hand.layer("ScatterElementsUpdate-3", zeros, places, half, hand.scalar(0))
+        context.layer("ScatterElementsUpdate-3", zeros, places, half, context.scalar(0))
         for half in halves
     ]
     return placed[0], placed[1]
 
 
-def _wrapped(hand: OpContext, begin: Wire, end: Wire) -> Wire:
+def _wrapped(context: OpContext, begin: Wire, end: Wire) -> Wire:
     """The items at positions from -begin to length + end, modulo the length."""
-    made = hand[0]
-    for axis in range(hand.rank(0)):
-        ends = [_entry(hand, wire, axis) for wire in (begin, end)]
+    made = context[0]
+    for axis in range(context.rank(0)):
+        ends = [_entry(context, wire, axis) for wire in (begin, end)]
         if all(each.array is not None and not each.array.any() for each in ends):
             continue
-        length = hand.squeeze(hand.extent_of(0, axis), 0)
-        first = hand.layer("Subtract-1", hand.scalar(0), ends[0])
-        last = hand.layer("Add-1", length, ends[1])
-        made = around(hand, made, axis, first, last)
+        length = context.squeeze(context.extent_of(0, axis), 0)
+        first = context.layer("Subtract-1", context.scalar(0), ends[0])
+        last = context.layer("Add-1", length, ends[1])
+        made = around(context, made, axis, first, last)
     return made
 
 
-def _entry(hand: OpContext, wire: Wire, axis: int) -> Wire:
+def _entry(context: OpContext, wire: Wire, axis: int) -> Wire:
     if wire.array is not None:
-        return hand.scalar(int(wire.array[axis]))
-    return hand.layer("Gather-8", wire, hand.scalar(axis), hand.scalar(0), batch_dims=0)
+        return context.scalar(int(wire.array[axis]))
+    return context.layer("Gather-8", wire, context.scalar(axis), context.scalar(0), batch_dims=0)

@@ -18,49 +18,49 @@ _PLAIN = {
 }
 
 
-def _axes(hand: OpContext) -> Wire | None:
+def _axes(context: OpContext) -> Wire | None:
     """The axes; None if nothing is to be reduced."""
-    given = hand.integers("axes")
-    array = hand.array(1)
+    given = context.integers("axes")
+    array = context.array(1)
     if array is not None:
         given = [int(axis) for axis in array.reshape(-1).tolist()]
-    elif hand.has(1) and hand.extent(1, 0) == 0:
+    elif context.has(1) and context.extent(1, 0) == 0:
         given = []
-    elif hand.has(1):
-        if not hand.integer("keepdims", 1) and hand.extent(1, 0) != 1:
+    elif context.has(1):
+        if not context.integer("keepdims", 1) and context.extent(1, 0) != 1:
             raise Refusal("its axes are computed, and it drops them", "make the axes a constant")
-        return hand[1]
+        return context[1]
     if given:
-        rank = hand.shape(0)
-        return hand.whole(*(a % len(rank) if rank else a for a in given))
-    if hand.integer("noop_with_empty_axes"):
+        rank = context.shape(0)
+        return context.whole(*(a % len(rank) if rank else a for a in given))
+    if context.integer("noop_with_empty_axes"):
         return None
-    return hand.whole(*range(hand.rank(0)))
+    return context.whole(*range(context.rank(0)))
 
 
-def _over(hand: OpContext, kind: str, value: Wire, axes: Wire | None) -> Wire:
+def _over(context: OpContext, kind: str, value: Wire, axes: Wire | None) -> Wire:
     if axes is None or (axes.array is not None and not axes.array.size):
         return value
-    keeps = bool(hand.integer("keepdims", 1))
-    if keeps or not _is_last_of_three(hand, axes):
-        return hand.layer(kind, value, axes, keep_dims=keeps)
-    return hand.layer("Squeeze-1", hand.layer(kind, value, axes, keep_dims=True), axes)
+    keeps = bool(context.integer("keepdims", 1))
+    if keeps or not _is_last_of_three(context, axes):
+        return context.layer(kind, value, axes, keep_dims=keeps)
+    return context.layer("Squeeze-1", context.layer(kind, value, axes, keep_dims=True), axes)
 
 
-def _is_last_of_three(hand: OpContext, axes: Wire) -> bool:
+def _is_last_of_three(context: OpContext, axes: Wire) -> bool:
     """Whether the only reduced axis may be the last of three.
 
     OpenVINO's CPU plugin treats a vector that is added to, or multiplied with, the result of such a
     reduction without keep_dims as lying along axis 1 of three; measured on 2026.4.1.
     """
-    shape = hand.shape(0)
+    shape = context.shape(0)
     if shape is None or len(shape) != _THREE:
         return shape is None
     return axes.array is None or axes.array.reshape(-1).tolist() in ([_THREE - 1], [-1])
 
 
 def _plain(kind: str) -> Function:
-    return lambda hand: _over(hand, kind, hand[0], _axes(hand))
+    return lambda context: _over(context, kind, context[0], _axes(context))
 
 
 for _op, _kind in _PLAIN.items():
@@ -68,39 +68,41 @@ for _op, _kind in _PLAIN.items():
 
 
 @operator("ReduceMax", "ReduceMin")
-def extreme(hand: OpContext) -> Made:
+def extreme(context: OpContext) -> Made:
     """The maximum or minimum; for bools, whether any or all are true."""
-    largest = hand.leaf.op == "ReduceMax"
-    if hand.dtype(0) is DType.BOOL:
+    largest = context.leaf.op == "ReduceMax"
+    if context.dtype(0) is DType.BOOL:
         kind = "ReduceMax-1" if largest else "ReduceMin-1"
-        made = _over(hand, kind, hand.convert(hand[0], DType.INT32), _axes(hand))
-        return hand.layer("Greater-1", made, hand.alike(made, 0))
-    return _over(hand, "ReduceMax-1" if largest else "ReduceMin-1", hand[0], _axes(hand))
+        made = _over(context, kind, context.convert(context[0], DType.INT32), _axes(context))
+        return context.layer("Greater-1", made, context.alike(made, 0))
+    return _over(context, "ReduceMax-1" if largest else "ReduceMin-1", context[0], _axes(context))
 
 
 @operator("ReduceSumSquare")
-def sum_square(hand: OpContext) -> Made:
+def sum_square(context: OpContext) -> Made:
     """The sum of squares."""
-    return _over(hand, "ReduceSum-1", hand.layer("Multiply-1", hand[0], hand[0]), _axes(hand))
+    return _over(
+        context, "ReduceSum-1", context.layer("Multiply-1", context[0], context[0]), _axes(context)
+    )
 
 
 @operator("ReduceLogSum")
-def log_sum(hand: OpContext) -> Made:
+def log_sum(context: OpContext) -> Made:
     """The logarithm of the sum."""
-    return hand.layer("Log-1", _over(hand, "ReduceSum-1", hand[0], _axes(hand)))
+    return context.layer("Log-1", _over(context, "ReduceSum-1", context[0], _axes(context)))
 
 
 @operator("ReduceLogSumExp")
-def log_sum_exp(hand: OpContext) -> Made:
+def log_sum_exp(context: OpContext) -> Made:
     """log(sum(exp(x - m))) + m, m being the largest where that is finite."""
-    axes = _axes(hand)
+    axes = _axes(context)
     if axes is None:
-        return hand[0]
-    most = hand.layer("ReduceMax-1", hand[0], axes, keep_dims=True)
-    infinite = hand.layer("IsInf-10", most, detect_negative=True, detect_positive=True)
-    shift = hand.layer("Select-1", infinite, hand.alike(most, 0), most)
-    powers = hand.layer("Exp-1", hand.layer("Subtract-1", hand[0], shift))
-    made = hand.layer("Log-1", _over(hand, "ReduceSum-1", powers, axes))
-    if not hand.integer("keepdims", 1):
-        shift = hand.layer("ReduceMax-1", shift, axes, keep_dims=False)
-    return hand.layer("Add-1", made, shift)
+        return context[0]
+    most = context.layer("ReduceMax-1", context[0], axes, keep_dims=True)
+    infinite = context.layer("IsInf-10", most, detect_negative=True, detect_positive=True)
+    shift = context.layer("Select-1", infinite, context.alike(most, 0), most)
+    powers = context.layer("Exp-1", context.layer("Subtract-1", context[0], shift))
+    made = context.layer("Log-1", _over(context, "ReduceSum-1", powers, axes))
+    if not context.integer("keepdims", 1):
+        shift = context.layer("ReduceMax-1", shift, axes, keep_dims=False)
+    return context.layer("Add-1", made, shift)

@@ -1,9 +1,9 @@
 """The table of operators: the OpenVINO form of each, in all its versions.
 
     @operator("Gather")
-    def gather(hand): ...
+    def gather(context): ...
 
-A function returns one wire, or one for each result; `hand.version` is the version of the operator.
+A function returns one wire, or one for each result; `context.version` is the operator's version.
 Operators without a row are replaced by their definition in the standard before a model is written.
 """
 
@@ -58,7 +58,7 @@ def plain(table: dict[str, str]) -> None:
 
 
 def _plain(kind: str) -> Function:
-    return lambda hand: hand.layer(kind, *hand.all())
+    return lambda context: context.layer(kind, *context.all())
 
 
 def lacks(leaf: Leaf) -> bool:

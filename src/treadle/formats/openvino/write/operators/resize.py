@@ -26,61 +26,61 @@ class _Target(NamedTuple):
 
 
 @operator("Resize", "Upsample")
-def resize(hand: OpContext) -> Made:
+def resize(context: OpContext) -> Made:
     """Resample to sizes or by factors."""
-    _check(hand)
-    target = _target(hand)
+    _check(context)
+    target = _target(context)
     if not target.axes:
-        return hand[0]
-    coordinates = hand.text("coordinate_transformation_mode", "half_pixel")
-    nearest = hand.text("nearest_mode", "round_prefer_floor")
-    if hand.leaf.op == "Upsample" or hand.version < 11:
+        return context[0]
+    coordinates = context.text("coordinate_transformation_mode", "half_pixel")
+    nearest = context.text("nearest_mode", "round_prefer_floor")
+    if context.leaf.op == "Upsample" or context.version < 11:
         coordinates, nearest = "asymmetric", "floor"
     if coordinates not in _COORDINATES:
         raise Refusal(f"coordinate_transformation_mode {coordinates} has no form")
-    return hand.layer(
+    return context.layer(
         "Interpolate-11",
-        hand[0],
+        context[0],
         target.wire,
-        hand.whole(*target.axes),
-        mode=_MODES[hand.text("mode", "nearest")],
+        context.whole(*target.axes),
+        mode=_MODES[context.text("mode", "nearest")],
         shape_calculation_mode=target.how,
         coordinate_transformation_mode=coordinates,
         nearest_mode=nearest,
         antialias=False,
-        pads_begin=[0] * hand.rank(0),
-        pads_end=[0] * hand.rank(0),
-        cube_coeff=hand.number("cubic_coeff_a", -0.75),
+        pads_begin=[0] * context.rank(0),
+        pads_end=[0] * context.rank(0),
+        cube_coeff=context.number("cubic_coeff_a", -0.75),
     )
 
 
-def _is_exact(hand: OpContext, axes: list[int], factors: list[float]) -> bool:
+def _is_exact(context: OpContext, axes: list[int], factors: list[float]) -> bool:
     """Whether lengths times factors are integers, so that corners agree with ONNX."""
-    lengths = [hand.extent(0, axis) for axis in axes]
+    lengths = [context.extent(0, axis) for axis in axes]
     return all(
         factor.is_integer() or (length is not None and (length * factor).is_integer())
         for length, factor in zip(lengths, factors, strict=True)
     )
 
 
-def _check(hand: OpContext) -> None:
-    if hand.integer("antialias"):
+def _check(context: OpContext) -> None:
+    if context.integer("antialias"):
         raise Refusal("antialias has no form: OpenVINO weighs neighbours differently")
-    if hand.integer("exclude_outside"):
+    if context.integer("exclude_outside"):
         raise Refusal("exclude_outside has no form")
-    if hand.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        known = hand.array(3) is not None and hand.shape(0) is not None
-        if not known or any(not isinstance(dim, int) for dim in hand.shape(0) or ()):
+    if context.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        known = context.array(3) is not None and context.shape(0) is not None
+        if not known or any(not isinstance(dim, int) for dim in context.shape(0) or ()):
             raise Refusal("its sizes depend on an unknown shape")
 
 
-def _target(hand: OpContext) -> _Target:
-    rank = hand.rank(0)
-    axes = [axis % rank for axis in hand.integers("axes") or range(rank)]
-    scales = _scales(hand)
+def _target(context: OpContext) -> _Target:
+    rank = context.rank(0)
+    axes = [axis % rank for axis in context.integers("axes") or range(rank)]
+    scales = _scales(context)
     if scales is None:
-        return _sizes(hand, axes)
-    corners = hand.text("coordinate_transformation_mode") == "align_corners"
+        return _sizes(context, axes)
+    corners = context.text("coordinate_transformation_mode") == "align_corners"
     if scales.array is None:
         if corners:
             raise Refusal("aligned corners with computed factors", "give it sizes")
@@ -88,67 +88,67 @@ def _target(hand: OpContext) -> _Target:
     factors = [float(item) for item in scales.array.reshape(-1).tolist()]
     kept = [k for k, factor in enumerate(factors) if factor != 1]
     chosen = np.array([factors[k] for k in kept], np.float32)
-    if corners and not _is_exact(hand, [axes[k] for k in kept], chosen.tolist()):
+    if corners and not _is_exact(context, [axes[k] for k in kept], chosen.tolist()):
         raise Refusal("aligned corners with factors that give fractional lengths", "give it sizes")
-    return _Target(hand.constant(chosen), [axes[k] for k in kept], "scales")
+    return _Target(context.constant(chosen), [axes[k] for k in kept], "scales")
 
 
-def _scales(hand: OpContext) -> Wire | None:
-    given = hand.attributes.get("scales")
+def _scales(context: OpContext) -> Wire | None:
+    given = context.attributes.get("scales")
     if given is not None:
-        return hand.constant(np.array(given, np.float32))
-    position = 2 if hand.leaf.op == "Resize" and hand.version >= 11 else 1
-    if not hand.has(position) or hand.extent(position, 0) == 0:
+        return context.constant(np.array(given, np.float32))
+    position = 2 if context.leaf.op == "Resize" and context.version >= 11 else 1
+    if not context.has(position) or context.extent(position, 0) == 0:
         return None
-    return hand[position]
+    return context[position]
 
 
-def _sizes(hand: OpContext, axes: list[int]) -> _Target:
-    array = hand.array(3)
+def _sizes(context: OpContext, axes: list[int]) -> _Target:
+    array = context.array(3)
     if array is None:
-        return _Target(hand[3], axes, "sizes")
+        return _Target(context[3], axes, "sizes")
     sizes = [int(item) for item in array.reshape(-1).tolist()]
-    lengths = [hand.extent(0, axis) for axis in axes]
-    policy = hand.text("keep_aspect_ratio_policy", "stretch")
+    lengths = [context.extent(0, axis) for axis in axes]
+    policy = context.text("keep_aspect_ratio_policy", "stretch")
     if policy != "stretch":
         factors = [size / length for size, length in zip(sizes, lengths, strict=True) if length]
         factor = min(factors) if policy == "not_larger" else max(factors)
         sizes = [int(np.floor(factor * length + 0.5)) for length in lengths if length is not None]
     kept = [k for k, size in enumerate(sizes) if size != lengths[k]]
-    return _Target(hand.whole(*(sizes[k] for k in kept)), [axes[k] for k in kept], "sizes")
+    return _Target(context.whole(*(sizes[k] for k in kept)), [axes[k] for k in kept], "sizes")
 
 
 @operator("GridSample")
-def grid_sample(hand: OpContext) -> Made:
+def grid_sample(context: OpContext) -> Made:
     """Sample values at positions between pixels."""
     words = {"linear": "bilinear", "cubic": "bicubic"}
-    mode = hand.text("mode", "bilinear")
-    if hand.rank(0) != 4:
+    mode = context.text("mode", "bilinear")
+    if context.rank(0) != 4:
         raise Refusal("OpenVINO samples only images of rank 4")
-    return hand.layer(
+    return context.layer(
         "GridSample-9",
-        hand[0],
-        hand[1],
-        align_corners=bool(hand.integer("align_corners")),
+        context[0],
+        context[1],
+        align_corners=bool(context.integer("align_corners")),
         mode=words.get(mode, mode),
-        padding_mode=hand.text("padding_mode", "zeros"),
+        padding_mode=context.text("padding_mode", "zeros"),
     )
 
 
 @operator("RoiAlign")
-def roi_align(hand: OpContext) -> Made:
+def roi_align(context: OpContext) -> Made:
     """Regions of an image, pooled to one size."""
-    if hand.text("mode", "avg") != "avg":
+    if context.text("mode", "avg") != "avg":
         raise Refusal("OpenVINO computes the maximum of a region differently", "use mode avg")
-    default = "half_pixel" if hand.version >= 16 else "output_half_pixel"
-    word = hand.text("coordinate_transformation_mode", default)
-    return hand.layer(
+    default = "half_pixel" if context.version >= 16 else "output_half_pixel"
+    word = context.text("coordinate_transformation_mode", default)
+    return context.layer(
         "ROIAlign-9",
-        *hand.all(),
-        pooled_h=hand.integer("output_height", 1),
-        pooled_w=hand.integer("output_width", 1),
-        sampling_ratio=hand.integer("sampling_ratio"),
-        spatial_scale=hand.number("spatial_scale", 1.0),
+        *context.all(),
+        pooled_h=context.integer("output_height", 1),
+        pooled_w=context.integer("output_width", 1),
+        sampling_ratio=context.integer("sampling_ratio"),
+        spatial_scale=context.number("spatial_scale", 1.0),
         mode="avg",
         aligned_mode="half_pixel_for_nn" if word == "half_pixel" else "asymmetric",
     )

@@ -35,16 +35,16 @@ class Window(NamedTuple):
         }
 
 
-def window(hand: OpContext, spatial: int) -> Window:
+def window(context: OpContext, spatial: int) -> Window:
     """The window of a leaf over its spatial axes."""
     ones = [1] * spatial
-    pads = hand.integers("pads") or [0] * (2 * spatial)
-    auto = _AUTO[hand.text("auto_pad", "NOTSET")]
+    pads = context.integers("pads") or [0] * (2 * spatial)
+    auto = _AUTO[context.text("auto_pad", "NOTSET")]
     if auto != "explicit":
         pads = [0] * (2 * spatial)
     return Window(
-        hand.integers("strides") or ones,
-        hand.integers("dilations") or ones,
+        context.integers("strides") or ones,
+        context.integers("dilations") or ones,
         pads[:spatial],
         pads[spatial:],
         auto,
