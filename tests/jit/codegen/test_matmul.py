@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import treadle
+from tests.jit.kernel_text import kernel_of
 from tests.jit.native import HEAD, WORDS, check
 from treadle.errors import RunError
+from treadle.jit.kernel.ir import MatMul
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.storage import stored_transpose
 
 
 def numbers(rng, dtype, *shape):
@@ -253,3 +257,36 @@ def test_a_joined_operand_is_multiplied_in_parts(rows, rng):
     feed = {"x": numbers(rng, "float32", 12, rows, 40), "h": numbers(rng, "float32", rows, 30),
             "w": numbers(rng, "float32", 70, 30) / np.float32(16)}  # fmt: skip
     check(text, feed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [1, 7, 8, 29])
+@pytest.mark.parametrize(("rows", "inner"), [(1, 31), (1, 32), (1, 70), (3, 33), (3, 48), (4, 33)])
+def test_few_rows_times_a_transposed_input(dtype, rows, inner, columns, rng):
+    left, weight = numbers(rng, dtype, rows, inner), numbers(rng, dtype, columns, inner)
+    text = product(dtype, left.shape, weight.shape, (rows, columns))
+    text = text.replace("p = MatMul (u, w)", "p = Gemm <transB = 1> (u, w)")
+    check(text, {"n": np.array(3), "x": left, "w": weight})
+
+
+@pytest.mark.parametrize(
+    ("left", "weight", "axes", "is_kept"),
+    [
+        ((1, 512), (256, 512), "(i1, i0)", True),
+        ((3, 64), (8, 64), "(i1, i0)", True),
+        ((4, 64), (8, 64), "(i1, i0)", False),
+        ((1, 16), (8, 16), "(i1, i0)", False),
+        ((1, 64), (64, 64), "(i0, i1)", False),
+    ],
+)
+def test_which_inputs_are_not_transposed(left, weight, axes, is_kept):
+    turned = f"float32[{weight[1]},{weight[0]}]"
+    kernel = kernel_of(f"""kernel
+  %x: float32[{left[0]},{left[1]}] = input 0
+  %w: float32[{weight[0]},{weight[1]}] = input 1
+  %t: {turned} = view {axes} of %w
+  %p: float32[{left[0]},{weight[0]}] = matmul %x, %t
+  return %p
+""")
+    (product_,) = (node for node in all_nodes(kernel.main) if isinstance(node.op, MatMul))
+    assert (stored_transpose(product_) is not None) == is_kept

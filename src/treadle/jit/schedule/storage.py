@@ -22,6 +22,7 @@ from treadle.jit.kernel.ir import (
     Elementwise,
     Gather,
     HostCall,
+    Input,
     Iota,
     Kernel,
     Loop,
@@ -57,6 +58,8 @@ _CACHED_ELEMENTS = 16_384
 """
 INTERLEAVED_ELEMENTS = 4
 """The number of vectors computed independently, if there are enough elements."""
+_DOT_DTYPES = (DType.FLOAT32, DType.FLOAT64)
+_MOST_DOT_ROWS, _FEWEST_DOT_TERMS = 3, 32
 _INTERLEAVED_LANES = 16 * INTERLEAVED_ELEMENTS
 _MIN_INTERLEAVED = 128
 """The elements of a row from which they are interleaved, if a multiple of the lanes."""
@@ -280,6 +283,8 @@ def _has_gaps(view: Node) -> bool:
 
 def _reads_often(reader: Node, node: Node) -> bool:
     if isinstance(reader.op, MatMul) and reader.operands[1] is node:
+        if stored_transpose(reader) is not None:
+            return False
         return reader.home is not node.home or _has_many_rows(reader)
     if not isinstance(reader.op, Elementwise | Reduce) or not node.is_static:
         return False
@@ -289,6 +294,27 @@ def _reads_often(reader: Node, node: Node) -> bool:
     while home is not node.home and not home.is_loop and home.parent is not None:
         home = home.parent
     return home is not node.home
+
+
+def stored_transpose(product: Node) -> Node | None:
+    """The input whose rows are the columns of the right operand; None if it must be transposed.
+
+    Few rows times a transposed input are dot products with its rows. With more rows, and for a
+    constant, which is transposed once, a transposed copy is faster.
+    """
+    right = product.operands[1]
+    if not isinstance(right.op, View) or not isinstance(right.operands[0].op, Input):
+        return None
+    if product.dtype not in _DOT_DTYPES or not (product.is_static and right.is_static):
+        return None
+    (matrix,), axes = right.operands, [(axis.offset, axis.terms) for axis in right.op.axes]
+    is_swapped = len(right.shape) == 2 and axes == [(0, ((1, 1),)), (0, ((0, 1),))]
+    if not is_swapped or matrix.shape != right.shape[::-1] or len(product.shape) != 2:
+        return None
+    rows, inner = product.shape[0], right.shape[0]
+    assert isinstance(rows, int)
+    assert isinstance(inner, int)
+    return matrix if rows <= _MOST_DOT_ROWS and inner >= _FEWEST_DOT_TERMS else None
 
 
 def _has_many_rows(product: Node) -> bool:

@@ -1,7 +1,8 @@
 """Matrix products.
 
 Unrolled if all operands are in registers. If columns of the right operand are contiguous in memory,
-blocks of rows and columns are kept in vector registers; the rest is computed element by element.
+blocks of rows and columns are kept in vector registers; few rows times a transposed matrix are dot
+products (`dot_products.py`); the rest is computed element by element.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
-from treadle.jit.codegen.ops import batched_matmul
+from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, Product, emit_product
 from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _L1_BYTES = 24_576
 """Matrices up to this size stay in the L1 cache."""
@@ -56,6 +57,11 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         _emit_ahead(context, node, distribution)
         return
     buffer = allocate(context, node)
+    matrix = None if has_rows else stored_transpose(node)
+    if matrix is not None:
+        dot_products.emit_dot_products(context, node, matrix, buffer)
+        t.buffers[node] = buffer
+        return
     cost = per_product(node.dtype, shape[-2]) * _known(inner)
     if has_rows:
         each = cost * _known(shape[-2]) * _known(shape[-1])

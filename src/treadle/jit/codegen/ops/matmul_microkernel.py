@@ -7,7 +7,7 @@ independently to hide latency.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,7 +186,7 @@ def _load(
     """Load a vector of the right operand, masked to the existing columns."""
     if number < block.count - 1 or block.tail == vector.count:
         return context.builder.builder.load(place, typ=vector, align=product.dtype.numpy.itemsize)
-    return _masked(context, product, block, "load", vector, place, llvm.Constant(vector, None))
+    return masked_load(context, product.dtype, place, vector, block.tail)
 
 
 def _store(
@@ -194,26 +194,24 @@ def _store(
 ) -> Any:
     if number < block.count - 1 or block.tail == total.type.count:
         return context.builder.builder.store(total, place, align=product.dtype.numpy.itemsize)
-    return _masked(context, product, block, "store", VOID, place, total)
+    align = llvm.Constant(I32, product.dtype.numpy.itemsize)
+    operands = [total, place, align, _mask(block.tail, total.type)]
+    return _masked(context, "store", total.type, VOID, operands)
+
+
+def masked_load(context: CodegenContext, dtype: DType, place: Any, vector: Any, count: int) -> Any:
+    """A vector of `count` elements and zeros."""
+    align = llvm.Constant(I32, dtype.numpy.itemsize)
+    operands = [place, align, _mask(count, vector), llvm.Constant(vector, None)]
+    return _masked(context, "load", vector, vector, operands)
 
 
 def _masked(
-    context: CodegenContext,
-    product: Product,
-    block: _Block,
-    what: str,
-    result: Any,
-    place: Any,
-    vector: Any,
+    context: CodegenContext, what: str, vector: Any, result: Any, operands: Sequence[Any]
 ) -> Any:
-    """A load or a store masked to the existing columns."""
-    mask = _mask(block.tail, vector.type)
-    align = llvm.Constant(I32, product.dtype.numpy.itemsize)
-    operands = [place, align, mask, vector] if what == "load" else [vector, place, align, mask]
-    name = f"llvm.masked.{what}.{i64(vector.type)}.p0"
-    return context.builder.builder.call(
-        context.builder.external(name, result, *(o.type for o in operands)), operands
-    )
+    name = f"llvm.masked.{what}.{i64(vector)}.p0"
+    types = [operand.type for operand in operands]
+    return context.builder.builder.call(context.builder.external(name, result, *types), operands)
 
 
 def _mask(count: int, vector: Any) -> Any:
@@ -256,10 +254,11 @@ def _add(
             )
             for total, column in zip(own, columns, strict=True):
                 before = b.load(total, typ=vector)
-                b.store(_product(context, product.dtype, factor, column, before), total)
+                b.store(multiply_add(context, product.dtype, factor, column, before), total)
 
 
-def _product(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
+def multiply_add(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
+    """Left * right + before, in one instruction if the processor has it."""
     if is_float(dtype):
         return fma(context.builder, left, right, before)
     return context.builder.builder.add(context.builder.builder.mul(left, right), before)

@@ -15,7 +15,7 @@ from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, static_shape
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _CACHE_LINE_BYTES = 64
 _PAGE_BYTES = 4096
@@ -51,8 +51,14 @@ def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
         if isinstance(node.op, MatMul) and context.access.storage_of(node) is Storage.BUFFER:
             right = node.operands[1]
             is_outside = right.home.depth < loop.op.body.depth
-            if is_outside and right.is_static and len(right.shape) == 2:
+            is_matrix = is_outside and right.is_static and len(right.shape) == 2
+            if is_matrix and not _is_read_as_stored(context, node):
                 yield right
+
+
+def _is_read_as_stored(context: CodegenContext, node: Node) -> bool:
+    """Whether the right operand is a transposed matrix that the product reads by its rows."""
+    return stored_transpose(node) is not None and node not in context.schedule.distributed
 
 
 def _is_worth_it(context: CodegenContext, right: Node) -> bool:
