@@ -8,7 +8,7 @@ from operator import index as operator_index
 from typing import Any, Literal, overload
 
 from treadle import checks, formats, passes
-from treadle.arguments import expect, expect_path, names_of
+from treadle.arguments import expect, expect_model, expect_path, names_of
 from treadle.boundary import public
 from treadle.build import build
 from treadle.errors import ConfigurationError, Finding, InputTypeError, Unsupported
@@ -115,6 +115,7 @@ def check(
 def _checked(source: object, portable: Collection[str]) -> list[Finding]:
     if isinstance(source, Model):
         return checks.check(source, portable)
+    expect_model(source)
     model, findings = formats.read(source, broken=True)
     if model is None:
         return findings

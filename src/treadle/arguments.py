@@ -20,6 +20,7 @@ __all__ = [
     "expect_callable",
     "expect_listener",
     "expect_member",
+    "expect_model",
     "expect_opset",
     "expect_path",
     "names_of",
@@ -85,6 +86,15 @@ def expect_callable(value: object, what: str, wanted: str) -> None:
     """Raise InputTypeError unless the value can be called."""
     if not callable(value):
         raise InputTypeError(f"{what} is {shown(value)}, wanted {wanted}")
+
+
+def expect_model(source: object) -> None:
+    """Raise InputTypeError for a value of Python that cannot be the source of a model."""
+    if source is None or isinstance(source, int | float | list | tuple | dict | set):
+        raise InputTypeError(
+            f"{shown(source)} is not a model; give a path, bytes, text, a ModelProto, an "
+            "onnx_ir.Model or an onnxscript function"
+        )
 
 
 def expect_listener(listener: Any, what: str = "listener") -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from treadle.arguments import expect, shown
+from treadle.arguments import expect, expect_model, shown
 from treadle.errors import (
     InputError,
     InputTypeError,
@@ -32,12 +32,7 @@ def expect_known(keywords: Mapping[str, object]) -> None:
 
 def expect_source(source: object, options: object) -> None:
     """Raise InputTypeError for an object that cannot be a model, and for wrong options."""
-    if source is None or isinstance(source, int | float | list | tuple | dict | set):
-        raise InputTypeError(
-            f"{shown(source)} is not a model; give a path, bytes, text, a ModelProto, an "
-            "onnx_ir.Model"
-            " or an onnxscript function"
-        )
+    expect_model(source)
     if options is not None and not _is_object_with(options, "intra_op_num_threads"):
         raise InputTypeError(f"sess_options is {shown(options)}, wanted SessionOptions()")
 

@@ -176,7 +176,7 @@ class OrtSession(ABC):
 
         made = self.run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
         for name, value in zip(fetch_names, made, strict=True):
-            fetches.push_back(delegate.to_ortvalue(value, self.output_type(name))._ortvalue)
+            fetches.push_back(delegate.to_own_ortvalue(value, self.output_type(name))._ortvalue)
 
     @public
     def io_binding(self) -> IOBinding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treadle import checks, formats
+from treadle.arguments import expect_model
 from treadle.errors import DataError, Finding, InvalidModel, LoadError
 from treadle.ir import Model
 
@@ -10,7 +11,11 @@ __all__ = ["loaded", "valid"]
 
 
 def loaded(source: object) -> tuple[Model, list[Finding]]:
-    """Load a source; returns the model and its findings; raises LoadError with all that stop it."""
+    """Load a source; returns the model and its findings; raises LoadError with all that stop it.
+
+    Raises InputTypeError for a value that no model can be loaded from, such as None.
+    """
+    expect_model(source)
     if isinstance(source, Model):
         return source, []
     model, findings = formats.read(source)

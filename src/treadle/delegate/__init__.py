@@ -15,6 +15,7 @@ from treadle.delegate.values import (
     processor,
     processor_memory,
     to_ortvalue,
+    to_own_ortvalue,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "processor_memory",
     "set_severity",
     "to_ortvalue",
+    "to_own_ortvalue",
 ]

@@ -29,7 +29,8 @@ class OrtValueCall:
         self, outputs: Sequence[str], feed: Mapping[str, Any], options: object
     ) -> list[object]:
         """The outputs as numpy arrays."""
-        values = {name: _entering(np.asarray(array, order="C")) for name, array in feed.items()}
+        arrays = {name: np.asarray(array, order="C") for name, array in feed.items()}
+        values = {name: _entering(array) for name, array in arrays.items()}
         made = self.session.run_with_ort_values(values, list(outputs), options)
         return [_leaving(value, dtype) for value, dtype in zip(made, self.given, strict=True)]
 

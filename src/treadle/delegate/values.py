@@ -107,6 +107,15 @@ def to_ortvalue(
     raise Unsupported("OrtValue", None, f"onnxruntime has no OrtValue for a {type(value).__name__}")
 
 
+def to_own_ortvalue(value: Any, type_: Type | None = None) -> Any:
+    """Make an OrtValue that has its own memory, for callers that keep no array."""
+    made = to_ortvalue(value, type_)
+    if not isinstance(value, np.ndarray) or value.dtype == object:
+        return made
+    kind = Tensor(dtype_of(value.dtype), tuple(value.shape))
+    return identity_session(kind).run_with_ort_values(None, {FED: made})[0]
+
+
 def _placed(array: np.ndarray, device_type: str, device_id: int) -> Any:
     from onnxruntime import OrtValue
 

@@ -88,9 +88,14 @@ def test_a_file_that_is_not_there(tmp_path):
         treadle.load(tmp_path / "none.onnx")
 
 
-def test_something_else():
-    with pytest.raises(LoadError, match="an int is not a model"):
-        treadle.load(3)
+@pytest.mark.parametrize("source", [None, 3, 0.5, [], {}, ("m.onnx",)])
+@pytest.mark.parametrize("verb", [treadle.load, treadle.check, treadle.optimize, treadle.infer])
+def test_something_else(verb, source):
+    with pytest.raises(InputError, match="is not a model; give a path, bytes, text") as caught:
+        verb(source)
+    assert isinstance(caught.value, TypeError)
+    with pytest.raises(LoadError, match="an object is not a model"):
+        treadle.load(object())
 
 
 @pytest.mark.parametrize("path", ["a\0b.onnx", "\ud800.onnx", "x" * 300 + ".onnx"])
