@@ -30,6 +30,10 @@ _COMPILED = (
     "treadle compiles when it runs and keeps the code in a cache of its own"
     " (SessionOptions.cache_dir); use onnxruntime.ModelCompiler for EPContext models"
 )
+_PACKAGES = (
+    "use onnxruntime's own; treadle loads the file of a model in such a package:"
+    " InferenceSession(path)"
+)
 _CONTEXT = "treadle reads no EPContext models; run those with onnxruntime.InferenceSession"
 _TUNING = (
     "treadle does not tune the models it passes to onnxruntime; use onnxruntime.InferenceSession"
@@ -45,8 +49,8 @@ SHARED = frozenset(
         "create_and_register_allocator_v2", "cuda_version", "disable_telemetry_events",
         "enable_telemetry_events", "get_all_providers", "get_build_info", "get_device",
         "get_ep_devices", "get_version_string", "has_collective_ops", "preload_dlls",
-        "print_debug_info", "register_execution_provider_library", "set_default_logger_verbosity",
-        "unregister_execution_provider_library",
+        "print_debug_info", "register_execution_provider_library", "set_default_logger_callback",
+        "set_default_logger_verbosity", "unregister_execution_provider_library",
     }
 )  # fmt: skip
 """Objects taken from onnxruntime itself, since a process can have them only once."""
@@ -54,6 +58,11 @@ SHARED = frozenset(
 MISSING: Mapping[str, Mapping[str, str]] = {
     MODULE: {
         "ModelCompiler": _COMPILED,
+        "ModelPackage": _PACKAGES,
+        "ModelPackageComponentContext": _PACKAGES,
+        "ModelPackageContext": _PACKAGES,
+        "ModelPackageOptions": _PACKAGES,
+        "ModelPackageWriteMode": _PACKAGES,
         "OrtCompileApiFlags": _COMPILED,
         "OrtEpContextData": _CONTEXT,
         "OrtEpContextDataBuffer": _CONTEXT,
@@ -142,6 +151,10 @@ DIFFERS: Mapping[str, Mapping[str, str]] = {
         "get_ep_devices": "onnxruntime's own; a session takes providers by name alone",
         "register_execution_provider_library": (
             "onnxruntime's own; treadle does not choose among the devices a library brings"
+        ),
+        "set_default_logger_callback": (
+            "onnxruntime's own; it hears of treadle's sessions only after"
+            " `set_default_logger_severity` is called"
         ),
         "unregister_execution_provider_library": (
             "onnxruntime's own; treadle does not choose among the devices a library brings"

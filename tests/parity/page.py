@@ -58,7 +58,7 @@ session.run_with_iobinding(binding)
 assert state.numpy().tolist() == [-1, -1]
 ```
 """
-VERSION = "1.31.1"
+VERSION = "1.32.0"
 """The version of onnxruntime the page was made with; the names of others are not looked at."""
 
 OWNERS = (
