@@ -25,6 +25,7 @@ from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.index_set_splitting import count
 from treadle.jit.schedule.schedule import LoopSchedule, Schedule
+from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
 from treadle.jit.schedule.storage import Storage
 
 _PLACES = {
@@ -79,6 +80,9 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     if found.carried:
         yield f"storage of carried values: {', '.join(map(show_storage, found.carried))}"
     yield from dependence_lines(dependence_of(node.op))
+    consumer = consumer_of(node)
+    reason = "" if consumer is None else obstacle(node, consumer)
+    yield from [f"not one with the loop that slices its output: {reason}"] * bool(reason)
     for product, made in schedule.distributed.items():
         if product.home is node.op.body:
             yield f"distributed: {words_of([product])}, {made.steps} iterations at once"

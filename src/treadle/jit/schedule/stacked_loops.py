@@ -1,0 +1,246 @@
+"""Loop fusion: a loop that slices what the loop before it stacks runs in the same iterations.
+
+    for i: h = f(h, x[i]); y[i] = h              for i: h = f(h, x[i])
+    for i: k = g(k, y[i]); z[i] = k       =             k = g(k, h); z[i] = k
+
+Lawful where the second loop depends on the first through items of its stacked outputs only, each
+in the iteration that makes it. The stacked output is not stored if nothing else reads it, and both
+recurrences wait for their last iterations at the same time. Loops with large matrices stay apart:
+one loop's matrices stay in the cache, and products of sliced items are computed for many iterations
+at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    DimOf,
+    HostCall,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Result,
+    ScanSlice,
+    Stack,
+)
+from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_loop
+from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
+
+_MAX_NODES, _MAX_MATRIX, _MAX_ROUNDS = 128, 1024, 16
+
+
+def with_fused_loops(kernel: Kernel) -> Kernel:
+    """The kernel with such loops as one; itself if it has none, or counts what its loops do."""
+    if kernel.limits_iterations or kernel.limits_memory or kernel.is_profiled:
+        return kernel
+    for _ in range(_MAX_ROUNDS):
+        pair = next(_pairs(kernel), None)
+        if pair is None:
+            break
+        writer = _FusedLoop(*pair)
+        rules = {Loop: writer.loop, Result: writer.result, CarriedArg: writer.carried,
+                 ScanSlice: writer.item}  # fmt: skip
+        kernel = remove_dead_nodes(rebuilt(kernel, rules))
+    return kernel
+
+
+def _pairs(kernel: Kernel) -> Iterator[tuple[Node, Node]]:
+    for first in all_nodes(kernel.main):
+        second = consumer_of(first)
+        if second is not None and not obstacle(first, second):
+            yield first, second
+
+
+def consumer_of(first: Node) -> Node | None:
+    """The next loop of a loop's block, if it slices a stacked output in the order it is made."""
+    if not isinstance(first.op, Loop) or not first.op.stacks:
+        return None
+    after = first.home.nodes[first.home.nodes.index(first) + 1 :]
+    for second in after:
+        if isinstance(second.op, Loop):
+            items = (_item_of(node, first) for node in second.op.body.nodes)
+            return second if any(item is not None for item in items) else None
+    return None
+
+
+def obstacle(first: Node, second: Node) -> str:
+    """What keeps a loop and its consumer from being one; "" if nothing does."""
+    one, other = first.op, second.op
+    assert isinstance(one, Loop)
+    assert isinstance(other, Loop)
+    if not all(map(_is_counted, (one, other))) or one.extent != other.extent:
+        return "their numbers of iterations are not known to be equal"
+    inside = [*one.body.nodes, *other.body.nodes]
+    if len(inside) > _MAX_NODES:
+        return "their bodies are long"
+    if any(isinstance(node.op, Loop | Branch | HostCall) for node in inside):
+        return "a body has blocks of its own, or calls Python"
+    if any(isinstance(node.op, MatMul) and not _is_small(node.operands[1]) for node in inside):
+        return "a body multiplies by a large matrix"
+    return _other_dependence(first, second)
+
+
+def _is_counted(loop: Loop) -> bool:
+    is_counted = not loop.has_condition and loop.next_condition is None
+    return is_counted and loop.extent is not None and loop.length in (None, loop.extent)
+
+
+def _is_small(matrix: Node) -> bool:
+    return matrix.is_static and matrix.size < _MAX_MATRIX
+
+
+def _item_of(node: Node, first: Node) -> Stack | None:
+    """The stack of the first loop whose element of the same iteration a node is."""
+    if not isinstance(node.op, ScanSlice) or node.op.reverse or not node.operands:
+        return None
+    source = node.operands[0]
+    if not isinstance(source.op, Result) or source.operands[0] is not first:
+        return None
+    assert isinstance(first.op, Loop)
+    number = source.op.number - len(first.op.states)
+    stack = first.op.stacks[number] if number >= 0 else None
+    is_same = stack is not None and stack.axis == node.op.axis and not stack.reverse
+    return stack if is_same else None
+
+
+def _other_dependence(first: Node, second: Node) -> str:
+    """How else the second loop, or a node between them, depends on the first; "" if it does not."""
+    block = first.home.nodes
+    late = {first}
+    assert isinstance(second.op, Loop)
+    for node in block[block.index(first) + 1 : block.index(second)]:
+        if _reads(node).isdisjoint(late):
+            continue
+        if not isinstance(node.op, Result):
+            return "a node between them reads a result of the first"
+        late.add(node)
+    if any(isinstance(node.op, DimOf) and first in node.operands for node in block):
+        return "an extent of the first is known after it only"
+    own = [node for node in second.op.body.nodes if _item_of(node, first) is None]
+    if not late.isdisjoint(_reads(second, own)):
+        return "the second reads more of the first than items of the same iteration"
+    return ""
+
+
+def _reads(node: Node, inside: Sequence[Node] | None = None) -> set[Node]:
+    """What a node reads, and the nodes in its blocks."""
+    if inside is None:
+        inside = [each for block in _blocks(node) for each in all_nodes(block)]
+    found = ((*each.operands, *yielded(each), *shape_operands(each)) for each in (node, *inside))
+    return {read for reads in found for read in reads}
+
+
+def _blocks(node: Node) -> tuple[Block, ...]:
+    op = node.op
+    if isinstance(op, Loop):
+        return (op.body,)
+    return (op.then, op.otherwise) if isinstance(op, Branch) else ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _FusedLoop:
+    """The rules that write two loops as one, at the place of the second."""
+
+    first: Node
+    second: Node
+    results: list[Node] = field(default_factory=list)
+
+    @property
+    def ops(self) -> tuple[Loop, Loop]:
+        """The operations of both."""
+        one, other = self.first.op, self.second.op
+        assert isinstance(one, Loop)
+        assert isinstance(other, Loop)
+        return one, other
+
+    def loop(self, rebuild: Rebuild, node: Node) -> Node:
+        """Nothing in place of the first loop, both in place of the second."""
+        assert isinstance(node.op, Loop)
+        if node is self.second:
+            return self._both(rebuild)
+        return node if node is self.first else write_loop(rebuild, node, node.op)
+
+    def carried(self, rebuild: Rebuild, node: Node) -> Node:
+        """A carried argument; those of the second loop are numbered after those of the first."""
+        one, other = self.ops
+        assert isinstance(node.op, CarriedArg)
+        number = node.op.number + (len(one.states) if node.home is other.body else 0)
+        return rebuild.builder.param(CarriedArg(number), node.dtype, rebuild.shape(node))
+
+    def item(self, rebuild: Rebuild, node: Node) -> Node:
+        """An item; of the first loop's stack, its element of this iteration."""
+        stack = _item_of(node, self.first) if node.home is self.ops[1].body else None
+        if stack is not None:
+            return rebuild.nodes[stack.element]
+        block = rebuild.builder.block
+        made = Node(node.op, node.dtype, rebuild.shape(node), rebuild.operands(node), block)
+        block.nodes.append(made)
+        return made
+
+    def result(self, rebuild: Rebuild, node: Node) -> Node:
+        """A result; those of the first loop are written after the second."""
+        if node.operands[0] is self.first:
+            if self.second in rebuild.nodes:
+                return self._result(rebuild, node)
+            self.results.append(node)
+            return node
+        return self._result(rebuild, node)
+
+    def _both(self, rebuild: Rebuild) -> Node:
+        one, other = self.ops
+        builder, outer = rebuild.builder, rebuild.builder.block
+        body = Block(other.body.name, outer, is_loop=True)
+        builder.block = body
+        rebuild.write(one.body)
+        rebuild.write(other.body)
+        builder.block = outer
+        stacks = tuple(
+            replace(stack, element=rebuild.nodes[stack.element])
+            for stack in (*one.stacks, *other.stacks)
+        )
+        length = one.length if one.length is not None else other.length
+        states = tuple(rebuild.nodes[state] for state in (*one.states, *other.states))
+        op = replace(
+            other, body=body, has_trip=one.has_trip or other.has_trip, stacks=stacks, states=states,
+            nexts=tuple(rebuild.nodes[after] for after in (*one.nexts, *other.nexts)),
+            length=rebuild.number(length), extent=rebuild.number(other.extent),
+        )  # fmt: skip
+        (trip, given), (other_trip, other_given) = map(_operands, (self.first, self.second))
+        operands = [*(trip or other_trip), *given, *other_given]
+        both = builder.add(op, self.second.dtype, (), *(rebuild.nodes[o] for o in operands))
+        rebuild.nodes[self.second] = both
+        for result in self.results:
+            rebuild.nodes[result] = self._result(rebuild, result)
+        return both
+
+    def _result(self, rebuild: Rebuild, node: Node) -> Node:
+        assert isinstance(node.op, Result)
+        source, number = node.operands[0], node.op.number
+        if source in (self.first, self.second):
+            number = self._number(source, number)
+            source = self.second
+        return rebuild.builder.add(
+            Result(number), node.dtype, rebuild.shape(node), rebuild.nodes[source]
+        )
+
+    def _number(self, loop: Node, number: int) -> int:
+        """The number of a result in the loop of both."""
+        one, other = self.ops
+        own, before = (one, 0) if loop is self.first else (other, len(one.states))
+        if number < len(own.states):
+            return before + number
+        stacks_before = 0 if loop is self.first else len(one.stacks)
+        return len(one.states) + len(other.states) + stacks_before + number - len(own.states)
+
+
+def _operands(loop: Node) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """The trip count, if there is one, and the initial values."""
+    assert isinstance(loop.op, Loop)
+    return loop.operands[: loop.op.has_trip], loop.operands[loop.op.has_trip :]
