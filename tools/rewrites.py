@@ -4,8 +4,9 @@
 
 A rewrite of a model is right where both give what the model gave on interp; unchanged where there
 was nothing to do; refused where it raises Unsupported; wrong otherwise. Where onnxruntime does not
-run the model itself, interp alone counts. `--write` writes docs/rewrite_counts.md. Exit code 1 if
-anything is wrong.
+run the model itself, interp alone counts. `--programs` takes random programs instead, whose trip
+counts are 0, 1, 2 and 5 by turns; where one fails, the rewritten one has to fail too. `--write`
+writes docs/rewrite_counts.md. Exit code 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import given as for_all
+
 import treadle
 from tests.conformance.data import EXPORTED, edges, exported
 from tests.passes.clean.models import run, run_by_onnxruntime, saved
+from tests.strategies import Program, programs
 from tests.values import differences
 from treadle.errors import TreadleError, Unsupported
 from treadle.ir import DType, Model
@@ -26,6 +32,7 @@ from treadle.passes import REWRITES, Report
 
 PAGE = Path(__file__).parents[1] / "docs" / "rewrite_counts.md"
 WORDS = ("right", "unchanged", "refused", "wrong")
+_TRIPS = (0, 1, 2, 5)
 _TOLERANCES = {DType.FLOAT32: (1e-3, 1e-4), DType.FLOAT64: (1e-6, 1e-7)}
 _HEAD = """# Rewrites on the conformance data
 
@@ -51,10 +58,13 @@ def _rolled(model: Model) -> tuple[Model, Report]:
 
 ALL: Mapping[str, Rewrite] = {
     "unroll": lambda model: treadle.unroll(model, with_report=True),
+    "unroll most=6": lambda model: treadle.unroll(model, most=6, with_report=True),
     "unroll by=2": lambda model: treadle.unroll(model, by=2, with_report=True),
     "unroll, then reroll": _rolled,
     "specialize": lambda model: treadle.specialize(model, with_report=True),
     "reroll": lambda model: treadle.reroll(model, with_report=True),
+    "reroll layers": lambda model: treadle.reroll(model, layers=True, with_report=True),
+    "convert_version 10": lambda model: treadle.convert_version(model, 10, with_report=True),
     **{name: _named(name) for name in REWRITES},
 }
 
@@ -74,6 +84,85 @@ def cases() -> Iterator[tuple[str, Model, Mapping[str, Any]]]:
         names = [value.name for value in model.main.params]
         if len(names) == len(edge.inputs):
             yield name, model, dict(zip(names, edge.inputs, strict=True))
+
+
+def drawn(count: int, number: int) -> Sequence[Program]:
+    """Random programs: of onnxruntime's operators, and of lists and changing shapes, by turns."""
+    found: list[Program] = []
+
+    @seed(number)
+    @settings(
+        max_examples=(count + 1) // 2,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @for_all(programs(onnxruntime_is_right=True), programs(grows=True))
+    def draw(plain: Program, growing: Program) -> None:
+        found.extend((plain, growing))
+
+    draw()
+    return found[:count]
+
+
+def counted_on_programs(rewrite: Rewrite, name: str, found: Sequence[Program]) -> Counter[str]:
+    """The outcomes of one rewrite on random programs; what is wrong is printed."""
+    counts: Counter[str] = Counter()
+    for program in found:
+        model = treadle.load(program.text)
+        try:
+            after, report = rewrite(model)
+        except Unsupported:
+            counts["refused"] += 1
+            continue
+        except Exception as error:  # noqa: BLE001  a crash is what the tool looks for
+            counts["wrong"] += 1
+            print(f"{name}: {type(error).__name__}: {str(error)[:200]}\n{program}", flush=True)
+            continue
+        told = "" if after is model or not report.done else _unlike(model, after, program)
+        counts["wrong" if told else "unchanged" if after is model else "right"] += 1
+        if told:
+            print(f"{name}: {told}\n{program}", flush=True)
+    return counts
+
+
+def _unlike(model: Model, after: Model, program: Program) -> str:
+    """The first difference between both models with trip counts of 0, 1, 2 and 5."""
+    old, new = (treadle.InferenceSession(each, engines=["interp"]) for each in (model, after))
+    names = [value.name for value in model.main.results if value is not None]
+    for trips in _TRIPS:
+        feeds = {**program.feeds, "m": np.asarray(np.int64(trips)), "n": np.asarray(trips)}
+        try:
+            wanted = old.run(names, feeds)
+        except TreadleError:
+            wanted = None
+        try:
+            answers = [new.run(names, feeds)]
+            if wanted is not None and _is_right_in_onnxruntime(model, feeds, wanted):
+                answers.append(run_by_onnxruntime(saved(after), feeds))
+        except Exception as error:  # noqa: BLE001  onnxruntime's exceptions have no common root
+            if wanted is None:
+                continue
+            return f"{trips} trips: {type(error).__name__}: {str(error)[:300]}"
+        if wanted is None:
+            return f"{trips} trips: it fails no longer"
+        told = [t for each in answers for t in _differences(each, wanted)]
+        if told:
+            return f"{trips} trips: {told[0]}"
+    return ""
+
+
+def _differences(found: Sequence[Any], wanted: Sequence[Any]) -> Sequence[str]:
+    pairs = zip(found, wanted, strict=False)
+    return [t for one, other in pairs for t in differences(one, other, tolerances=_TOLERANCES)]
+
+
+def _is_right_in_onnxruntime(model: Model, feeds: Mapping[str, Any], wanted: Sequence[Any]) -> bool:
+    try:
+        return not _differences(run_by_onnxruntime(saved(model), feeds), wanted)
+    except Exception:  # noqa: BLE001  onnxruntime's own exceptions have no common root of their own
+        return False
 
 
 def outcome(model: Model, feeds: Mapping[str, Any], rewrite: Rewrite, wanted: Sequence[Any]) -> str:
@@ -136,12 +225,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ALL))
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("--programs", type=int, default=0, help="take so many random programs")
+    parser.add_argument("--seed", type=int, default=1, help="of the random programs")
     given = parser.parse_args()
     counts = {}
+    found = drawn(given.programs, given.seed) if given.programs else ()
     for name in given.names or ALL:
-        counts[name] = counted(ALL[name], name)
+        if found:
+            counts[name] = counted_on_programs(ALL[name], name, found)
+        else:
+            counts[name] = counted(ALL[name], name)
         print(name, dict(counts[name]), flush=True)
-    if given.write:
+    if given.write and not found:
         PAGE.write_text(page(counts), encoding="utf-8")
     return int(any(each["wrong"] for each in counts.values()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from treadle.ir import Block, Model, Step, map_bodies, walk_block
+from treadle.ir import Block, Model, Step, map_bodies, reads, walk_block
 from treadle.passes.fixes import FOR_RUNTIMES, repair
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.obstacles import Obstacles
@@ -34,6 +34,21 @@ def finished(model: Model, at: PassContext) -> Model:
     main = with_result_types(unmark(model.main), at)
     main = with_own_step_names(_unplaced(main))
     return repair(replace(model, main=main), FOR_RUNTIMES)[0]
+
+
+def without_unread_constants(model: Model, before: Model) -> Model:
+    """The model without the constants that steps of the main block read before, and now do not."""
+    gone = _read(before.main) - _read(model.main)
+    kept = tuple(each for each in model.main.constants if each.value.name not in gone)
+    if len(kept) == len(model.main.constants):
+        return model
+    return replace(model, main=replace(model.main, constants=kept))
+
+
+def _read(block: Block) -> set[str]:
+    """The names of the values that the block's steps and results read."""
+    values = (value for step in block.steps for value in reads(step))
+    return {value.name for value in (*values, *block.results) if value is not None}
 
 
 def _unplaced(block: Block) -> Block:

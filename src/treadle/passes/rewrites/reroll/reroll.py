@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from treadle.ir import Block, Constant, Leaf, Model, Step, Value, bodies, verified
+from treadle.ir import Block, Constant, Leaf, Literal, Model, Step, Value, bodies, verified
 from treadle.limits import poll
 from treadle.passes.report import Report
+from treadle.passes.rewrites.finished import without_unread_constants
 from treadle.passes.rewrites.open_form import Walk, map_open, rewrite_open
 from treadle.passes.rewrites.reroll.matching import match
 from treadle.passes.rewrites.reroll.roll import Rolled, roll
@@ -39,13 +40,14 @@ def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
 
     def changed(block: Block, walk: Walk) -> Block:
         def change(inner: Block) -> Block:
-            for _ in range(_MOST_ROUNDS):
+            held = _with_held_constants(inner, walk)
+            for rounds in range(_MOST_ROUNDS):
                 poll()
-                found = _once(inner, walk, layers)
+                found = _once(held, walk, layers)
                 if found is None:
-                    return inner
-                inner = found
-            return inner
+                    return held if rounds else inner
+                held = found
+            return held
 
         return map_open(block, change)
 
@@ -53,7 +55,24 @@ def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
     if not report.done:
         return model, report
     small = simplify(after, (eliminate_dead_steps, loops_to_scans))[0]
-    return to_onnx_loops(small), report
+    return without_unread_constants(to_onnx_loops(small), model), report
+
+
+def _with_held_constants(block: Block, walk: Walk) -> Block:
+    """The block with constants in place of Constant nodes, which differ from layer to layer."""
+    if not walk.at.literals:
+        return block
+    steps: list[Step] = []
+    constants = list(block.constants)
+    for step in block.steps:
+        value = step.results[0] if step.results else None
+        is_constant = isinstance(step, Leaf) and not step.domain and step.op == "Constant"
+        array = walk.at.array(value) if is_constant else None
+        if array is None or value is None:
+            steps.append(step)
+        else:
+            constants.append(Constant(value, Literal.of(array)))
+    return replace(block, steps=tuple(steps), constants=tuple(constants))
 
 
 def _once(block: Block, walk: Walk, layers: bool) -> Block | None:

@@ -32,7 +32,7 @@ from treadle.limits import poll
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change, Report
-from treadle.passes.rewrites.finished import finished, without_functions
+from treadle.passes.rewrites.finished import finished, without_functions, without_unread_constants
 from treadle.passes.rewrites.paths import chosen, loop_paths, mark, marked_path
 from treadle.passes.rewrites.unroll.copies import ITERATION, Known
 from treadle.passes.rewrites.unroll.counted import counted_line
@@ -97,7 +97,8 @@ def unroll(model: Model, how: Unrolling) -> tuple[Model, Report]:
             work.told.refuse()
             return to_onnx_loops(finished(current, PassContext.of(current))), Report(tuple(done))
     _refuse_rest(current.main, paths, work.told)
-    return finished(current, work.at), Report(tuple(done))
+    after = without_unread_constants(finished(current, work.at), plain)
+    return after, Report(tuple(done))
 
 
 def prepared(model: Model, told: Obstacles) -> Model:
