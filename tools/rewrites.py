@@ -225,7 +225,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ALL))
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
-    parser.add_argument("--programs", type=int, default=0, help="take so many random programs")
+    parser.add_argument("--programs", type=int, default=0, help="the number of random programs")
     parser.add_argument("--seed", type=int, default=1, help="of the random programs")
     given = parser.parse_args()
     counts = {}
