@@ -5,7 +5,7 @@ import pytest
 
 import treadle
 from tests.comparing.test_windows import FORMS
-from treadle.recording import exposures, staged, window_size
+from treadle.recording import in_windows, staged, window_size
 
 FILTERS = {
     "range": {"iterations": slice(1, 6, 2)},
@@ -19,7 +19,7 @@ FILTERS = {
 def lengths(request, monkeypatch):
     if request.param == "windows":
         monkeypatch.setattr(staged, "LONG", -1)
-        monkeypatch.setattr(exposures, "FIRST_SIZE", 2)
+        monkeypatch.setattr(in_windows, "FIRST_SIZE", 2)
         monkeypatch.setattr(window_size, "LARGEST_SIZE", 3)
 
 
@@ -27,9 +27,10 @@ def recorded(form, **options):
     """What a recorder keeps on the default engines, and of the events of interp."""
     model, feeds = FORMS[form]
     session = treadle.InferenceSession(model)
-    compiled, heard = (treadle.Recorder(select="*", **options) for _ in range(2))
+    compiled = treadle.Recorder(select="*", **options)
+    heard = treadle.Recorder(select="*", max_bytes=10**9, **options)
     outputs = session.run(None, feeds, listener=compiled)
-    wanted = session.run(None, feeds, treadle.RunOptions(), listener=heard)
+    wanted = session.run(None, feeds, listener=heard)
     assert [np.asarray(v).tolist() for v in outputs] == [np.asarray(v).tolist() for v in wanted]
     return compiled, heard
 

@@ -71,9 +71,10 @@ def trace(
     """Record values of bodies in all or some iterations, and write them to a file.
 
     The file has PATH/NAME, iterations first, and PATH/NAME@at, the iteration numbers of each. If
-    the run fails, the values recorded so far are written.
+    the run fails or is stopped, the values recorded so far are written.
     """
     from treadle.cli.feeds import collect
+    from treadle.recording import long_loops
     from treadle.report import plural, show_bytes, table
 
     recorder = treadle.Recorder(
@@ -82,9 +83,10 @@ def trace(
     with working(f"preparing {model}", quiet=as_json):
         session = treadle.InferenceSession(model, engines=engines)
     feeds = collect(session.model, inputs)
+    stoppable = treadle.RunOptions() if long_loops(session.model, feeds) else None
     try:
         with working(f"running {model}", quiet=as_json):
-            session.run(None, feeds, listener=recorder)
+            session.run(None, feeds, stoppable, listener=recorder)
     finally:
         if output is not None:
             recorder.to_npz(output)

@@ -32,7 +32,7 @@ def prepare_region(
         context: RunContext,
         iterations: Iterations,
     ) -> Sequence[Any]:
-        if region.otherwise is None:
+        if region.otherwise is None or not context.falls_back:
             raise with_location(refusal.error, path, iterations) from refusal
         try:
             if not fallback:

@@ -87,6 +87,11 @@ class RunContext:
         )
 
     @property
+    def falls_back(self) -> bool:
+        """Whether what an engine refuses runs on another one; if not, the run fails there."""
+        return getattr(self.options, "falls_back", True)
+
+    @property
     def may_stop(self) -> bool:
         """Whether `poll` can ever raise."""
         return self.options is not None or self.limits.seconds is not None

@@ -6,20 +6,28 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from treadle.errors import RunError, Unsupported
+from treadle.errors import InputError, RunError
 from treadle.ir import Model
 from treadle.limits import within_load_limits
 from treadle.passes import Expand, Exposure, expose, refuse
+from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.outputs import columns
+from treadle.recording.run_limits import is_kept_in_windows, without_fallback
 from treadle.recording.staged import Run, StagedModel, long_loops
-from treadle.recording.window_size import FIRST_SIZE, next_size
-from treadle.tracing import Column, Recorder, Selector
+from treadle.tracing import Listener, Recorder, Selector
 
 
 class Runs(Protocol):
     """The part of a session's interface that recording needs."""
 
-    def run(self, output_names: Sequence[str] | None, input_feed: Any) -> list[Any]:
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Any,
+        run_options: Any = None,
+        *,
+        listener: Listener | None = None,
+    ) -> list[Any]:
         """Run the model."""
         ...
 
@@ -35,22 +43,36 @@ class Exposures:
         self.staged: dict[tuple[Selector, tuple[str, ...]], StagedModel | None] = {}
 
     def run(
-        self, selector: Selector, feed: Mapping[str, object], recorder: Recorder
+        self,
+        selector: Selector,
+        feed: Mapping[str, object],
+        recorder: Recorder,
+        options: Any = None,
     ) -> list[Any] | None:
-        """The outputs of a run of the exposed model; None if the run must be repeated on interp.
+        """The outputs of a run of the exposed model; None if the run must be interpreted.
 
-        If the recorder filters iterations, long loops run in windows.
+        Long loops run in windows if the recorder filters iterations, or if run options may stop the
+        run. Else they run at once, and in windows if that fails.
         """
-        staged = self._staged(selector, feed) if recorder.is_filtered else None
-        if staged is not None:
-            return self._run_in_windows(staged, selector, feed, recorder)
+        loops = tuple(long_loops(self.model, feed))
+        if loops and (recorder.is_filtered or options is not None):
+            staged = self._staged(selector, loops)
+            if staged is not None and is_kept_in_windows(options, self.model, loops):
+                return self._run_in_windows(staged, selector, feed, recorder, options)
+        if options is not None:
+            return None
         session, exposure = self._exposed(selector)
         if exposure.refused:
             _warn_of_repetition(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
             return None
         try:
-            outputs = session.run(None, feed)
-        except RunError as failure:
+            outputs = session.run(None, feed, without_fallback() if loops else None)
+        except (RunError, InputError) as failure:
+            staged = self._staged(selector, loops) if loops else None
+            if staged is not None:
+                return self._run_in_windows(staged, selector, feed, recorder, None)
+            if isinstance(failure, InputError):
+                raise
             _warn_of_repetition(str(failure))
             return None
         names = [value.name if value else "" for value in exposure.model.main.results]
@@ -63,32 +85,17 @@ class Exposures:
         selector: Selector,
         feed: Mapping[str, object],
         recorder: Recorder,
+        options: Any,
     ) -> list[Any] | None:
-        run = staged.run(feed)
-        names = [value.name if value else "" for value in self.model.main.results]
         try:
-            for loop in staged.loops:
-                recorder.take(run.until(loop).values())
-                start, size = 0, FIRST_SIZE
-                while not run.has_ended:
-                    count, found = run.window(size)
-                    made = [each.shifted(start) for each in found.values() if len(each)]
-                    recorder.take_window(made)
-                    start, size = start + count, next_size(size, sum(c.bytes for c in made))
-                recorder.end_loop()
-                recorder.take(_asked(run.close(), selector))
-            recorder.take(run.until("").values())
-        except (RunError, Unsupported) as failure:
-            recorder.clear()
-            _warn_of_repetition(str(failure))
+            run = record_in_windows(staged, selector, feed, recorder, self._listened, options)
+        except NotRecorded as reason:
+            _warn_of_repetition(str(reason))
             return None
-        return [run.value(name) for name in names]
+        return [run.value(value.name if value else "") for value in self.model.main.results]
 
-    def _staged(self, selector: Selector, feed: Mapping[str, object]) -> StagedModel | None:
-        """The model in stages, None if no loop is long or a value has no form in them."""
-        loops = tuple(long_loops(self.model, feed))
-        if not loops:
-            return None
+    def _staged(self, selector: Selector, loops: tuple[str, ...]) -> StagedModel | None:
+        """The model in stages; None if a value has no form in them."""
         if (selector, loops) not in self.staged:
             with within_load_limits(self.options):
                 selector.expect_match(self.model, "select")
@@ -99,7 +106,17 @@ class Exposures:
     def _prepare(self, model: Model) -> Run:
         session = self.make(model)
         names = [value.name if value else "" for value in model.main.results]
-        return lambda feeds: dict(zip(names, session.run(None, feeds), strict=True))
+
+        def run(feeds: Mapping[str, Any], options: Any = None) -> dict[str, Any]:
+            return dict(zip(names, session.run(None, feeds, options), strict=True))
+
+        return run
+
+    def _listened(
+        self, model: Model, feeds: Mapping[str, Any], heard: Recorder, options: Any
+    ) -> object:
+        """A run on interp, which the recorder listens to."""
+        return self.make(model).run(None, feeds, options, listener=heard)
 
     def _expose(self, model: Model, selector: Selector, _: str) -> Exposure:
         exposure = expose(model, selector, self.expand)
@@ -113,15 +130,6 @@ class Exposures:
                 exposure = expose(self.model, selector, self.expand)
                 found = self.made[selector] = self.make(exposure.model), exposure
         return found
-
-
-def _asked(columns: Mapping[str, Column], selector: Selector) -> list[Column]:
-    """The columns without the number of trips, unless it is selected."""
-    return [
-        column
-        for name, column in columns.items()
-        if not name.endswith("@trips") or selector.picks_extra(*name.rsplit("@", 1))
-    ]
 
 
 def _warn_of_repetition(why: str) -> None:

@@ -14,11 +14,12 @@ from treadle.feeds import bind
 from treadle.ir import Loop, Model, ports, step_path
 from treadle.passes.surgery import LoopWindow, Stage, stages
 from treadle.recording.outputs import columns
+from treadle.recording.run_limits import Remaining, without_fallback
 from treadle.tracing import Column, Selector
 
 Feeds = Mapping[str, Any]
-Run = Callable[[Feeds], dict[str, Any]]
-"""One run: the outputs by name for inputs by name."""
+Run = Callable[..., dict[str, Any]]
+"""One run: the outputs by name for inputs by name, and run options if there are any."""
 Prepare = Callable[[Model], Run]
 """Makes a model ready once, for any number of runs."""
 Columns = dict[str, Column]
@@ -94,6 +95,7 @@ class StagedModel:
         self._constants = {c.value.name: c.array for c in model.main.constants}
         self._defaults = [(p.name, p.type) for p in model.main.params if p.name in self._constants]
         self._inputs = {p.name: p.type for p in model.main.params if p.name not in self._constants}
+        self._chosen = frozenset() if selector is None else passes.chosen(model, selector)
         self._prepared: dict[int, tuple[Run, passes.Exposure | None]] = {}
 
     @classmethod
@@ -111,6 +113,10 @@ class StagedModel:
         """
         parts = stages(model, loops)
         return None if parts is None else cls(model, loops, parts, prepare, expose, selector)
+
+    def is_chosen(self, path: str, name: str) -> bool:
+        """Whether the selector picks this value of the model."""
+        return (path, name) in self._chosen
 
     def run(self, feeds: Feeds) -> StagedRun:
         """A run that has not begun; InputError for feeds that do not fit the model."""
@@ -139,12 +145,41 @@ class StagedModel:
 
 
 class StagedRun:
-    """A run in stages. `until` and `window` go on with it; both give recorded values."""
+    """A run in stages. `until` and `window` go on with it; both give recorded values.
+
+    `options` are what is left of the run options; None without. `feeds` are those of the stage or
+    window that runs, or ran last.
+    """
 
     def __init__(self, model: StagedModel, values: dict[str, Any]) -> None:
         self._model, self._values = model, values
         self._number = 0
         self._loop: _Progress | None = None
+        self.options: Remaining | None = None
+        self.feeds: Feeds = {}
+
+    @property
+    def model(self) -> Model:
+        """The plain model of the stage that runs."""
+        return self._model.parts[self._number].model
+
+    @property
+    def loop(self) -> str:
+        """The path of the loop that runs in windows; "" between loops."""
+        return "" if self._window is None else self._window.path
+
+    @property
+    def start(self) -> int:
+        """The number of iterations of that loop that have run."""
+        return 0 if self._loop is None else self._loop.start
+
+    def is_asked(self, path: str, name: str) -> bool:
+        """Whether a value of the window is one of the model's, and picked there too."""
+        window = self._window
+        if window is None:
+            return True
+        is_number = (path, name) == (f"{window.path}.body", window.number)
+        return name not in window.added and (not is_number or self._model.is_chosen(path, name))
 
     def value(self, name: str) -> Any:
         """A computed value of the main block."""
@@ -170,15 +205,19 @@ class StagedRun:
         """The most iterations of the next or current loop; None if only its condition ends it."""
         return self._begun().limit
 
-    def window(self, size: int) -> tuple[int, Columns]:
-        """Run at most `size` further iterations: how many there were, and what was recorded."""
+    def window(self, size: int, *, falls_back: bool = True) -> tuple[int, Columns]:
+        """Run at most `size` further iterations: how many there were, and what was recorded.
+
+        Without `falls_back`, the window fails where an engine refuses it. A window that fails can
+        be run again.
+        """
         window = self._window
         assert window is not None, "`until` stops before a loop"
         loop = self._begun()
         if loop.has_ended:
             return 0, {}
         count = size if loop.limit is None else min(size, loop.limit - loop.start)
-        made, found = self._run(self._inputs(window, loop, count))
+        made, found = self._run(self._inputs(window, loop, count), falls_back)
         ran = int(np.asarray(made[window.count]).item()) if window.count else count
         if window.go and not window.count and not np.all(loop.goes_on):
             ran = 0
@@ -188,10 +227,10 @@ class StagedRun:
             if ran or not held:
                 held.append(made[stack.result])
         loop.start += ran
+        self.options = None if self.options is None else self.options.after(ran)
         loop.goes_on = made[window.goes_on] if window.count else loop.goes_on
         loop.has_ended = ran < size or loop.start == loop.limit or not np.all(loop.goes_on)
-        seen = {name: c for name, c in found.items() if c.name not in window.added}
-        seen.pop(f"{window.path}.body/{window.number}", None)
+        seen = {name: c for name, c in found.items() if self.is_asked(c.path, c.name)}
         loop.own |= {name: c for name, c in seen.items() if not c.at.shape[1]}
         return ran, {name: c for name, c in seen.items() if name not in loop.own}
 
@@ -246,13 +285,15 @@ class StagedRun:
             inputs[each.input] = _items(self._values[each.source], each.role, start, count)
         return inputs
 
-    def _run(self, values: Feeds) -> tuple[dict[str, Any], Columns]:
+    def _run(self, values: Feeds, falls_back: bool = True) -> tuple[dict[str, Any], Columns]:
         """Run the stage, keep its results, and give what was recorded of it."""
         model = self._model.parts[self._number].model
         run, exposure = self._model.prepared(self._number)
         if exposure is None and not model.main.results:
             return {}, {}
-        made = run({param.name: values[param.name] for param in model.main.params})
+        self.feeds = {param.name: values[param.name] for param in model.main.params}
+        options = self.options if falls_back else without_fallback(self.options)
+        made = run(self.feeds) if options is None else run(self.feeds, options)
         self._values |= {v.name: made[v.name] for v in model.main.results if v is not None}
         found = [] if exposure is None else columns(exposure, made, never_made=True)
         return made, {f"{each.path}/{each.name}": each for each in found}

@@ -11,6 +11,15 @@ _TARGET = 8 << 20
 _GROWTH = 8
 """How many times longer than the one before a window is at most."""
 
+_SECONDS = 0.05
+"""How long a window may take where memory holds all windows anyway."""
+
+
+def size_in_time(size: int, seconds: float) -> int:
+    """The length of the next window, from the time that one of `size` iterations took."""
+    fitting = int(size * _SECONDS / max(seconds, 1e-9))
+    return max(FIRST_SIZE, min(fitting, size * _GROWTH))
+
 
 def next_size(size: int, held: int) -> int:
     """The length of the next window, from the bytes that one of `size` iterations held."""

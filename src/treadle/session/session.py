@@ -204,8 +204,8 @@ class InferenceSession(OrtSession):
     ) -> list[Any]:
         """A run whose values a recorder keeps: of the exposed model, or interpreted."""
         selector = recorder.selector
-        if selector is not None and run_options is None and not recorder.looks_at_events:
-            outputs = self._exposures.run(selector, input_feed, recorder)
+        if selector is not None and not recorder.looks_at_events:
+            outputs = self._exposures.run(selector, input_feed, recorder, run_options)
             if outputs is not None:
                 return outputs if output_names is None else self._named(output_names, outputs)
         if selector is not None:

@@ -98,7 +98,7 @@ class Column:
         """All occurrences in one array, [n, *shape]; None if they are not tensors of one shape."""
         if isinstance(self.made, np.ndarray):
             return self.made
-        if not all(isinstance(each, np.ndarray) for each in self.made):
+        if not all(isinstance(each, np.ndarray | np.generic) for each in self.made):
             return None
         kinds = {(each.shape, each.dtype) for each in self.made}
         return np.stack(self.made) if len(kinds) == 1 else None

@@ -33,8 +33,8 @@ class Recorder:
         recorder.stacked("h")               # all iterations, stacked along a first axis
 
     `select` is one selector or several: the run then uses native code or onnxruntime, and the
-    values are exposed as outputs, as by `treadle.expose`. A run that fails is repeated on interp,
-    which records everything before the failure. Without `select` the run uses interp and records
+    values are exposed as outputs, as by `treadle.expose`. Of a run that fails, all values before the
+    failure are recorded: a long loop runs in windows then, others on interp. Without `select` the run uses interp and records
     every value, constants and captures too; `names` and `paths` are globs over the values' names
     and the paths of their blocks.
 

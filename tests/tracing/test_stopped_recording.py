@@ -1,0 +1,85 @@
+"""A run of a long loop that ends early leaves everything recorded up to its end."""
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.comparing.test_windows import FORMS
+from treadle.recording import in_windows, staged
+
+FAILS_AT = 7
+MODEL, FEEDS = FORMS["counted"]
+TOO_LONG = {**FEEDS, "m": np.array(FAILS_AT + 2)}  # x has seven elements
+
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch):
+    monkeypatch.setattr(staged, "LONG", -1)
+    monkeypatch.setattr(in_windows, "FIRST_SIZE", 2)
+    monkeypatch.setattr(in_windows, "size_in_time", lambda size, seconds: 3)
+
+
+def recorded(error, match, feeds, options=None, **kept):
+    """What a recorder has in windows, and as it hears the events of interp."""
+    session, recorders = treadle.InferenceSession(MODEL), []
+    for bound in ({}, {"max_bytes": 10**9}):
+        recorders.append(treadle.Recorder(select="*", **bound, **kept))
+        with pytest.raises(error, match=match):
+            session.run(None, feeds, options, listener=recorders[-1])
+    return recorders
+
+
+def plain(recorder):
+    return {
+        key: {at: np.asarray(value).tolist() for at, value in values.items()}
+        for key, values in recorder.values.items()
+    }
+
+
+@pytest.mark.filterwarnings("ignore:recorded on interp")
+@pytest.mark.parametrize("kept", [{}, {"last": 2}, {"iterations": slice(3, None)}])
+def test_a_run_that_fails(kept):
+    compiled, heard = recorded(treadle.RunError, f"iteration {FAILS_AT}", TOO_LONG, **kept)
+    assert plain(compiled) == plain(heard)
+    assert (FAILS_AT - 1,) in compiled["y"]
+
+
+def test_only_the_window_that_fails_is_repeated():
+    recorder = treadle.Recorder(select="y")
+    with (
+        pytest.warns(RuntimeWarning, match="on interp, from iteration 7 of main/loop_1 on"),
+        pytest.raises(treadle.RunError),
+    ):
+        treadle.InferenceSession(MODEL).run(None, TOO_LONG, listener=recorder)
+    assert recorder.stacked("y").shape == (FAILS_AT,)
+
+
+@pytest.mark.filterwarnings("ignore:recorded on interp")
+def test_a_run_that_reaches_a_limit():
+    options = treadle.RunOptions(max_iterations=6)
+    compiled, heard = recorded(treadle.LimitExceeded, "max_iterations", FEEDS, options)
+    assert plain(compiled) == plain(heard)
+    assert len(compiled["y"]) == 6
+
+
+class Stops(treadle.RunOptions):
+    """Stops a run once the recorder has something of the loop."""
+
+    def __init__(self, recorder):
+        super().__init__()
+        self.recorder = recorder
+
+    @property
+    def terminate(self):
+        return any(len(column.at.T) for column in self.recorder.columns)
+
+    @terminate.setter
+    def terminate(self, value):
+        pass
+
+
+def test_a_run_that_is_stopped():
+    recorder = treadle.Recorder(select="y")
+    with pytest.raises(treadle.Terminated):
+        treadle.InferenceSession(MODEL).run(None, FEEDS, Stops(recorder), listener=recorder)
+    assert recorder.stacked("y").shape == (2,)
