@@ -33,10 +33,10 @@ class Recorder:
         recorder.stacked("h")               # all iterations, stacked along a first axis
 
     `select` is one selector or several: the run then uses native code or onnxruntime, and the
-    values are exposed as outputs, as by `treadle.expose`. Of a run that fails, all values before the
-    failure are recorded: a long loop runs in windows then, others on interp. Without `select` the run uses interp and records
-    every value, constants and captures too; `names` and `paths` are globs over the values' names
-    and the paths of their blocks.
+    values are exposed as outputs, as by `treadle.expose`. Of a run that fails, all values before
+    the failure are recorded: a long loop then runs in windows, others run on interp. Without
+    `select` the run uses interp and records every value, constants and captures too; `names` and
+    `paths` are globs over the values' names and the paths of their blocks.
 
     Iterations of the outermost loop around a value can be filtered: `iterations`, a slice; the
     `last` n; or `margin` iterations before and after each one in which `around` holds for a value
