@@ -13,7 +13,7 @@ from treadle.passes import Expand, Exposure, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.outputs import columns
 from treadle.recording.run_limits import is_kept_in_windows, without_fallback
-from treadle.recording.staged import Run, StagedModel, long_loops
+from treadle.recording.staged import Run, StagedModel, draws, long_loops
 from treadle.tracing import Listener, Recorder, Selector
 
 
@@ -55,6 +55,7 @@ class Exposures:
         run. Else they run at once, and in windows if that fails.
         """
         loops = tuple(long_loops(self.model, feed))
+        loops = () if loops and draws(self.model) else loops
         if loops and (recorder.is_filtered or options is not None):
             staged = self._staged(selector, loops)
             if staged is not None and is_kept_in_windows(options, self.model, loops):

@@ -11,7 +11,8 @@ import numpy as np
 from treadle import passes
 from treadle.errors import InputError
 from treadle.feeds import bind
-from treadle.ir import Loop, Model, ports, step_path
+from treadle.ir import Leaf, Loop, Model, ports, step_path, walk
+from treadle.ops import RANDOM
 from treadle.passes.surgery import LoopWindow, Stage, stages
 from treadle.recording.outputs import columns
 from treadle.recording.run_limits import Remaining, without_fallback
@@ -36,6 +37,12 @@ def long_loops(model: Model, feeds: Feeds, most: int = LONG) -> list[str]:
         for position, step in enumerate(model.main.steps)
         if isinstance(step, Loop) and _may_be_long(step, known, most)
     ]
+
+
+def draws(model: Model) -> bool:
+    """Whether it draws random numbers, which windows would draw anew."""
+    leaves = (visit.step for visit in walk(model) if isinstance(visit.step, Leaf))
+    return any(leaf.op in RANDOM and not leaf.domain for leaf in leaves)
 
 
 def _may_be_long(loop: Loop, known: Feeds, most: int) -> bool:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from treadle.errors import RunError, Unsupported
-from treadle.ir import Leaf, Model, walk
+from treadle.ir import Model
 from treadle.limits import within_load_limits
-from treadle.ops import RANDOM
 from treadle.recording.exposures import Runs
-from treadle.recording.staged import Run, StagedModel, StagedRun, long_loops
+from treadle.recording.staged import Run, StagedModel, StagedRun, draws, long_loops
 from treadle.recording.window_size import FIRST_SIZE
 from treadle.tracing import IterationStarted, Listener, LoopEnded, LoopStarted
 
@@ -53,7 +52,7 @@ class WatchedModel:
 
     def _staged(self, feed: Mapping[str, object]) -> StagedModel | None:
         loops = tuple(long_loops(self.model, feed, FIRST_SIZE))
-        if not loops or _draws(self.model):
+        if not loops or draws(self.model):
             return None
         if loops not in self.staged:
             with within_load_limits(self.options):
@@ -64,12 +63,6 @@ class WatchedModel:
         session = self.make(model)
         names = [value.name if value else "" for value in model.main.results]
         return lambda feeds: dict(zip(names, session.run(None, feeds), strict=True))
-
-
-def _draws(model: Model) -> bool:
-    """Whether it draws random numbers, which windows would draw anew."""
-    leaves = (visit.step for visit in walk(model) if isinstance(visit.step, Leaf))
-    return any(leaf.op in RANDOM and not leaf.domain for leaf in leaves)
 
 
 def _watch(run: StagedRun, loop: str, listener: Listener) -> None:
