@@ -29,8 +29,12 @@ LONG = 4_096
 """The number of iterations above which loops of the main block run in windows."""
 
 
-def long_loops(model: Model, feeds: Feeds, most: int = LONG) -> list[str]:
-    """The paths of the main block's loops that may run more than `most` iterations, in order."""
+def long_loops(model: Model, feeds: Feeds, most: int | None = None) -> list[str]:
+    """The paths of the main block's loops that may run more than `most` iterations, in order.
+
+    `LONG` iterations if `most` is None.
+    """
+    most = LONG if most is None else most
     known = {c.value.name: c.array for c in model.main.constants} | dict(feeds)
     return [
         step_path("main", step, position)
