@@ -14,6 +14,7 @@ import treadle
 from tests.strategies import Program, programs
 from tests.values import differences
 from tools.soak.loops import random_loop
+from tools.soak.stacks import random_stack
 from treadle.errors import RunError
 
 _BATCH = 20
@@ -21,13 +22,14 @@ Arrays = list[np.ndarray]
 
 
 def soak(chance: random.Random, seconds: float) -> str:
-    """Programs by turns from both sources until the time is over."""
+    """Programs by turns from all sources until the time is over."""
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         count += _drawn(chance.randrange(2**32))
         for _ in range(_BATCH):
             compare(random_loop(chance))
-            count += 1
+            compare(random_stack(chance))
+            count += 2
     return f"{count} programs, the same answers as interp"
 
 
