@@ -63,6 +63,8 @@ def convert_version(
     operators can be converted for all calls alike; otherwise they are inlined. Operators of other
     domains stay as they are.
 
+    Models of opset 6 and older are taken too, but for attributes that opset 7 withdrew.
+
     Where the opset lacks sequences or optionals, those inside the model become tensors: the
     elements stacked, int64 lengths where their shapes vary, and a bool that says whether there is
     one. At the border they are obstacles; with `outputs="stacked"` an output sequence NAME becomes

@@ -205,3 +205,15 @@ def test_exported_models_go_down(name, opset):
     made = treadle.convert_version(path, opset)
     for found in answers(made, dict(feeds)):
         assert_same(found, list(wanted.values()), list(wanted))
+
+
+def test_attributes_that_opset_7_withdrew() -> None:
+    head = '<ir_version: 3, opset_import: ["" : 6]> g (float[2,3] x, float[3] b) => (float[2,3] y)'
+    plain = treadle.convert_version(head + "{ y = Add <broadcast = 1> (x, b) }", 13)
+    assert not plain.main.steps[0].attributes
+    for step in (
+        "Add <broadcast = 1, axis = 1> (x, b)",
+        "Upsample <height_scale = 1.0, width_scale = 1.0> (x)",
+    ):
+        with pytest.raises(treadle.Unsupported, match="opset 7 withdrew"):
+            treadle.convert_version(head + f"{{ y = {step} }}", 13)

@@ -39,6 +39,7 @@ from treadle.passes.versions.control_flow import (
     with_a_state,
 )
 from treadle.passes.versions.definitions import Definitions
+from treadle.passes.versions.legacy import without_legacy_attributes
 from treadle.passes.versions.lifting import admits, lifted, type_word
 from treadle.passes.versions.no_form import NoForm
 from treadle.passes.versions.placing import Placed, bound, placed, versioned
@@ -165,6 +166,7 @@ class Conversion:
     def _leaf(self, step: Leaf, path: str, depth: int) -> tuple[Sequence[Step], Sequence[Constant]]:
         """The leaf after every schema change between its version and the target's."""
         wanted = _version(step.op, self.target)
+        step = without_legacy_attributes(step)
         constants: list[Constant] = []
         while step.version != wanted:
             found = self._adapted(step, wanted, path)
