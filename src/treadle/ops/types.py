@@ -25,8 +25,10 @@ from treadle.ir import (
     Type,
     dtype_of,
     show_dim,
+    show_type,
 )
 from treadle.ir import Sequence as SequenceType
+from treadle.messages import join_words
 from treadle.ops.contrib import contrib_operator, contrib_types
 from treadle.ops.elements import tensor_of_string
 from treadle.ops.functions import function_proto
@@ -99,8 +101,9 @@ def _inferred(
         if found.has_function or found.has_context_dependent_function:
             return _by_body(leaf, operand_types)
     except (shape_inference.InferenceError, checker.ValidationError, ValueError) as error:
-        why = reason(error)
-        raise InvalidModel(f"{leaf.op}-{leaf.version} refuses its operands: {why}") from error
+        operands = join_words(map(show_type, operand_types)) or "none"
+        said = f"{leaf.op}-{leaf.version} refuses its operands ({operands}): {reason(error)}"
+        raise InvalidModel(said) from error
     return [TypeProto() for _ in leaf.results]
 
 
