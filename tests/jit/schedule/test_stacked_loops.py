@@ -124,3 +124,9 @@ def test_a_large_matrix_keeps_loops_apart():
     first, second = (n for n in kernel_of(text).main.nodes if isinstance(n.op, Loop))
     assert obstacle(first, second) == "a body multiplies by a large matrix"
     assert "not one with the loop" in show_schedule(schedule_kernel(kernel_of(text), TARGET))
+
+
+@pytest.mark.parametrize(("extent", "count"), [(3, 1), (3000, 2), (8192, 1)])
+def test_carried_arrays_that_fit_one_loop_at_a_time_only(extent, count):
+    text = SECOND.replace("[3]", f"[{extent}]").replace("[9,3]", f"[9,{extent}]")
+    assert loops(text) == count

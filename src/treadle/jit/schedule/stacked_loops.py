@@ -34,6 +34,12 @@ from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_loop
 from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
 
 _MAX_NODES, _MAX_MATRIX, _MAX_ROUNDS = 128, 1024, 16
+_CACHE_BYTES = 24_576
+"""The bytes of carried arrays that an L1 cache holds beside what else a loop reads.
+
+Three recurrences with two states of 2,048 floats each take 1.2 times as long in one loop; with
+states of 4,096, which fit in neither form, 0.8 times.
+"""
 
 
 def with_fused_loops(kernel: Kernel) -> Kernel:
@@ -84,7 +90,16 @@ def obstacle(first: Node, second: Node) -> str:
         return "a body has blocks of its own, or calls Python"
     if any(isinstance(node.op, MatMul) and not _is_small(node.operands[1]) for node in inside):
         return "a body multiplies by a large matrix"
+    if not all(state.is_static for state in (*one.states, *other.states)):
+        return "the sizes of carried arrays are not known"
+    sizes = _carried_bytes(one), _carried_bytes(other)
+    if max(sizes) <= _CACHE_BYTES < sum(sizes):
+        return "their carried arrays fit into the cache one loop at a time only"
     return _other_dependence(first, second)
+
+
+def _carried_bytes(loop: Loop) -> int:
+    return sum(state.size * state.dtype.numpy.itemsize for state in loop.states)
 
 
 def _is_counted(loop: Loop) -> bool:
