@@ -5,6 +5,7 @@ import pytest
 
 import treadle
 from tests.passes.test_exposing import FEEDS, NESTED, RAGGED
+from treadle import recording
 from treadle.comparing import parts
 from treadle.recording import staged, window_size
 
@@ -102,3 +103,10 @@ def test_windows_grow_and_shrink_with_the_bytes_that_values_hold():
     assert window_size.next_size(64, 64 * 100) == 64 * 8
     assert window_size.next_size(8_192, 8_192 * 2_048) == 4_096
     assert window_size.next_size(1, 1 << 30) == 1
+
+
+def test_a_note_names_a_long_loop_inside_another(monkeypatch):
+    monkeypatch.setattr(recording, "LONG", 1)
+    found = treadle.compare(NESTED, NESTED, FEEDS)
+    (note,) = found.notes
+    assert note.startswith("main/loop_1.body/loop_1 ran 2 times, and all its values were held")

@@ -83,3 +83,26 @@ def test_a_run_that_is_stopped():
     with pytest.raises(treadle.Terminated):
         treadle.InferenceSession(MODEL).run(None, FEEDS, Stops(recorder), listener=recorder)
     assert recorder.stacked("y").shape == (2,)
+
+
+IN_A_FUNCTION = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+g (int64 m, float[T] x, float h0) => (float h) { h = local.sums (m, x, h0) }
+<domain: "local", opset_import: ["" : 21]>
+sums (m, x, h0) => (h) {
+    h = Loop (m, , h0) <body = b (int64 i, bool go, float c) => (bool on, float y) {
+        on = Identity (go)
+        item = Gather (x, i)
+        y = Add (c, item)
+    }>
+}"""
+
+
+def test_a_loop_in_a_function_runs_in_windows_too():
+    session = treadle.InferenceSession(IN_A_FUNCTION)
+    heard, recorder = treadle.Recorder(select="y"), treadle.Recorder(select="y")
+    wanted = session.run(None, FEEDS, listener=heard)
+    assert session.run(None, FEEDS, treadle.RunOptions(), listener=recorder) == wanted
+    assert plain(recorder) == plain(heard)
+    with pytest.raises(treadle.Terminated):
+        session.run(None, FEEDS, Stops(recorder := treadle.Recorder(select="y")), listener=recorder)
+    assert recorder.stacked("y").shape == (2,)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from treadle import recording
 from treadle.boundary import public
 from treadle.comparing.comparison import Comparison
 from treadle.comparing.narrow import narrowed
@@ -99,4 +100,16 @@ def _notes(
             "the outputs differ, and no value inside does once all are exposed: "
             + narrowed(got, wanted, feeds, survey.matches, survey.bounds)
         )
-    return notes
+    return [*notes, *_held_at_once(survey)]
+
+
+def _held_at_once(survey: Survey) -> Iterator[str]:
+    """A note for each loop inside another loop or a branch that ran long."""
+    for name, column in {**survey.got, **survey.wanted}.items():
+        path, _, extra = name.rpartition("@")
+        trips = column.rows() if extra == "trips" and path.count("/") > 1 else None
+        if trips is not None and trips.size and trips.max() > recording.LONG:
+            yield (
+                f"{path} ran {trips.max()} times, and all its values were held at once: only loops"
+                " of the main graph run in windows"
+            )

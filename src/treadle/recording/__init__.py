@@ -2,13 +2,14 @@
 
 from treadle.recording.exposures import Exposures
 from treadle.recording.outputs import columns
-from treadle.recording.staged import Prepare, Run, StagedModel, StagedRun, long_loops
+from treadle.recording.staged import LONG, Prepare, Run, StagedModel, StagedRun, long_loops
 from treadle.recording.watched import WatchedModel
 from treadle.recording.window_size import FIRST_SIZE, LARGEST_SIZE, next_size
 
 __all__ = [
     "FIRST_SIZE",
     "LARGEST_SIZE",
+    "LONG",
     "Exposures",
     "Prepare",
     "Run",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 from treadle.errors import InputError, RunError
-from treadle.ir import Model
+from treadle.ir import Call, Model
 from treadle.limits import within_load_limits
-from treadle.passes import Expand, Exposure, expose, refuse
+from treadle.passes import Expand, Exposure, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.outputs import columns
 from treadle.recording.run_limits import is_kept_in_windows, without_fallback
@@ -54,11 +55,11 @@ class Exposures:
         Long loops run in windows if the recorder filters iterations, or if run options may stop the
         run. Else they run at once, and in windows if that fails.
         """
-        loops = tuple(long_loops(self.model, feed))
-        loops = () if loops and draws(self.model) else loops
+        loops = tuple(long_loops(self._inlined, feed))
+        loops = () if loops and draws(self._inlined) else loops
         if loops and (recorder.is_filtered or options is not None):
             staged = self._staged(selector, loops)
-            if staged is not None and is_kept_in_windows(options, self.model, loops):
+            if staged is not None and is_kept_in_windows(options, self._inlined, loops):
                 return self._run_in_windows(staged, selector, feed, recorder, options)
         if options is not None:
             return None
@@ -95,12 +96,19 @@ class Exposures:
             return None
         return [run.value(value.name if value else "") for value in self.model.main.results]
 
+    @cached_property
+    def _inlined(self) -> Model:
+        """The model with functions in place of their calls in the main block."""
+        if not any(isinstance(step, Call) for step in self.model.main.steps):
+            return self.model
+        return expanded(self.model, self.expand)
+
     def _staged(self, selector: Selector, loops: tuple[str, ...]) -> StagedModel | None:
         """The model in stages; None if a value has no form in them."""
         if (selector, loops) not in self.staged:
             with within_load_limits(self.options):
-                selector.expect_match(self.model, "select")
-                made = StagedModel.of(self.model, loops, self._prepare, self._expose, selector)
+                selector.expect_match(self._inlined, "select")
+                made = StagedModel.of(self._inlined, loops, self._prepare, self._expose, selector)
                 self.staged[selector, loops] = made
         return self.staged[selector, loops]
 
