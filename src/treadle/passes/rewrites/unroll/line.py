@@ -154,11 +154,6 @@ class Line:
         assert shape is not None, "its length is certain"
         length = shape[port.role.axis]
         assert isinstance(length, int), "its length is certain"
-        whole = self.at.array(port.operand) if counter is None and self.at.literals else None
-        if whole is not None:
-            place = length - 1 - number if port.role.reverse else number
-            item = np.take(whole, place, port.role.axis)
-            return self.writer.constant(item, f"{port.operand.name}_{place}")
         index = counter or self.number(length - 1 - number if port.role.reverse else number)
         if counter is not None and port.role.reverse:
             index = self.leaf("Sub", self.number(length - 1), counter, iteration=number)
