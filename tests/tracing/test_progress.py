@@ -49,3 +49,13 @@ def test_the_line_is_written_ten_times_a_second_at_most(clock):
 def test_what_is_no_stream_is_refused():
     with pytest.raises(treadle.InputTypeError, match="stream is an int, wanted a text stream"):
         treadle.Progress(3)
+
+
+def test_the_line_of_a_stopped_run_is_erased(clock):
+    stream = io.StringIO()
+    listener = treadle.Progress(stream)
+    listener(LoopStarted("main/loop_0", (), None))
+    clock[0] = 1.0
+    listener(IterationStarted("main/loop_0", (3,)))
+    listener.close()
+    assert stream.getvalue().endswith(" \r")

@@ -67,7 +67,11 @@ def run_once(
     elif watched:
         hear = treadle.Progress()
     started = time.perf_counter()
-    values = session.run(None, feeds, options, listener=hear)
+    try:
+        values = session.run(None, feeds, options, listener=hear)
+    finally:
+        if isinstance(hear, treadle.Progress):
+            hear.close()
     seconds = time.perf_counter() - started
     if selector is not None and not traced:
         click.echo(f"--trace: no value matched {selector}", err=True)

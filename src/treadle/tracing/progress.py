@@ -65,8 +65,12 @@ class Progress:
             case IterationStarted(path, (number,)) if self._loop and path == self._loop.path:
                 self._write(self._loop, number)
             case LoopEnded(path, ()) if self._loop and path == self._loop.path:
-                self._loop = None
-                self._wipe()
+                self.close()
+
+    def close(self) -> None:
+        """Erase the line, also of a run that was stopped."""
+        self._loop = None
+        self._wipe()
 
     def _write(self, loop: _Running, done: int) -> None:
         now = time.perf_counter()
