@@ -111,4 +111,6 @@ def _near(pattern: str, items: Collection[Selectable]) -> str:
         return f"; no loop of the model has a value that is {rest}"
     spelt = {name: None for item in items for name in (item.name, item.full_name) if name}
     close = nearest(pattern.strip("*"), spelt)
-    return f'; did you mean "{close}"?' if close else ""
+    if close:
+        return f'; did you mean "{close}"?'
+    return f"; it has {join_words([item.name for item in items if item.name]) or 'no values'}"
