@@ -8,6 +8,8 @@ rounding, overflow or NaN makes a difference, and every loop ends.
 `programs(grows=True)` has more dynamic shapes: lists that loops make longer and
 shorter, sequences, parts and shapes made of whole numbers.
 
+`programs(wild=True)` has text, optionals, division, and numbers at the edges of their types.
+
 `programs(onnxruntime_is_right=True)` leaves out what onnxruntime gets wrong: an iteration number as
 a body's result, Scan results that are parameters or listed twice, If results listed twice, Scans
 over nothing.
@@ -23,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.strategies.block import KINDS, Block, Writer
 from tests.strategies.control import fill
+from tests.strategies.wild import EDGES
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,18 @@ INPUTS = (
 
 
 @st.composite
-def programs(draw: Callable, *, onnxruntime_is_right: bool = False, grows: bool = False) -> Program:
+def programs(
+    draw: Callable,
+    *,
+    onnxruntime_is_right: bool = False,
+    grows: bool = False,
+    wild: bool = False,
+) -> Program:
     """Closed programs with feeds."""
     block = Block(0, list(INPUTS))
-    writer = Writer(draw, onnxruntime_is_right, grows)
+    writer = Writer(draw, onnxruntime_is_right, grows, wild)
     fill(writer, block, 4)
-    opset = draw(st.sampled_from([13, 18, 21, 24, 26]))
+    opset = draw(st.sampled_from([20, 21, 24, 26] if wild else [13, 18, 21, 24, 26]))
     types = {**KINDS, "L": "float[k]"}
     inputs = ", ".join(f"{types[kind]} {name}" for name, kind in INPUTS)
     declared = {"L": "float[p]", "E": "float[q]", "J": "int64[r]"}
@@ -68,14 +77,17 @@ def programs(draw: Callable, *, onnxruntime_is_right: bool = False, grows: bool 
         f'<ir_version: 10, opset_import: ["" : {opset}]>\n'
         f"g ({inputs}) => ({', '.join(shown)}) {{{body}\n}}"
     )
-    return Program(text, draw(feeds()))
+    return Program(text, draw(feeds(wild=wild)))
 
 
 @st.composite
-def feeds(draw: Callable) -> Mapping[str, np.ndarray]:
-    """Small numbers for every input."""
+def feeds(draw: Callable, *, wild: bool = False) -> Mapping[str, np.ndarray]:
+    """Small numbers for every input; wild ones among them."""
     small = st.integers(-6, 6)
     halves = small.map(lambda n: n / 2)
+    if wild:
+        small = st.one_of(small, st.sampled_from(EDGES["I"]))
+        halves = st.one_of(halves, st.sampled_from(EDGES["F"]))
 
     def several(numbers, length):
         return draw(st.lists(numbers, min_size=length, max_size=length))

@@ -18,6 +18,8 @@ KINDS = {
     "E": "float[]",  # a list that may be empty
     "J": "int64[]",  # one of whole numbers
     "S": "seq(float)",
+    "T": "string[3]",
+    "O": "optional(float)",
 }
 
 
@@ -69,6 +71,7 @@ class Writer:
     draw: Callable
     careful: bool
     grows: bool
+    wild: bool = False
 
     def pick(self, options: Sequence):
         return self.draw(st.sampled_from(list(options)))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.strategies.block import KINDS, Block, Writer
 from tests.strategies.leaf import leaf
 from tests.strategies.shaped import shaped
+from tests.strategies.wild import wild
 
 BOUNDS = {"F": (-50.0, 50.0), "I": (-50, 50)}
 STACKS = {"F": "E", "I": "J"}
@@ -18,7 +19,7 @@ DEEPEST = 3
 def fill(writer: Writer, block: Block, most: int) -> None:
     """Write a few steps."""
     for _ in range(writer.draw(st.integers(1, most))):
-        simple = [leaf, leaf, shaped] if writer.grows else [leaf, leaf]
+        simple = [leaf, leaf, *([shaped] if writer.grows else []), *([wild] if writer.wild else [])]
         forms = [*simple, loop, scan, branch]
         writer.pick(forms if block.depth < DEEPEST else simple)(writer, block)
 
@@ -80,7 +81,8 @@ def loop(writer: Writer, block: Block) -> None:
         bounds = block.constant("I", -1), block.constant("I", 4)
         trip = block.step("I", f"Clip ({writer.pick(block.of('I'))}, {', '.join(bounds)})")
     go = writer.pick(["", *block.of("B")])
-    states = carried(writer, block, 3, "FIBVWLES" if writer.grows else "FIBVWL")
+    kinds = "FIBVWL" + "ES" * writer.grows + "TO" * writer.wild
+    states = carried(writer, block, 3, kinds)
     params = [("I", "int64"), ("B", "bool"), *((k, KINDS[k]) for _, k in states)]
     inner, text = body(block, params)
     given = [name for name, _ in inner.own]
@@ -151,7 +153,8 @@ def scan(writer: Writer, block: Block) -> None:
 
 def branch(writer: Writer, block: Block) -> None:
     """An If with one or two results."""
-    kinds = writer.draw(st.lists(st.sampled_from("FIBVL"), min_size=1, max_size=2))
+    there = "FIBVL" + "".join(kind for kind in "TO" if block.of(kind))
+    kinds = writer.draw(st.lists(st.sampled_from(there), min_size=1, max_size=2))
     texts = []
     for word in ("then", "else"):
         inner, _ = body(block, [])
