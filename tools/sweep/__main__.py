@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import random
-import resource
+import os
 import sys
 import time
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
-import numpy as np
+import onnxruntime
 
-from tests.values import differences
-from tools.sweep.parties import Answer, Child, Party, interp, native
-from tools.sweep.questions import Question, questions, seeds
-from tools.sweep.standard import opinion
+from tools.sweep.asking import ONNXRUNTIME, Findings, asked, start
+from tools.sweep.forms import forms
+from tools.sweep.questions import Question
 from tools.sweep.table import Row, write
 
-ONNXRUNTIME = "onnxruntime"
-_MEMORY = 8 << 30
-Findings = dict[tuple[str, Question, str], list[bool]]
-"""Whether each question of an edge was answered wrongly, by party."""
+_WHOLE = 1000
+"""Seconds below which every operator has a part of the time, and questions are drawn."""
 
 
 def main() -> int:
@@ -34,82 +30,30 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=None, help="these operators only")
     parser.add_argument("--no-native", action="store_true", help="leave native code out")
     parser.add_argument("--write", action="store_true", help="write the table and its page")
+    parser.add_argument("--verbose", action="store_true", help="tell of every operator")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    parties: dict[str, Party] = {ONNXRUNTIME: Child(), "interp": interp}
-    if not given.no_native:
-        parties["jit"] = native
-    keys = [key for key in seeds() if given.only is None or key[1] in given.only]
-    asked = _evenly(keys, seed=7 if given.seconds < 1000 else None)
-    found, is_whole = sweep(asked, parties, time.monotonic() + given.seconds)
+    keys = [key for key in forms() if given.only is None or key[1] in given.only]
+    end, slice_ = time.monotonic() + given.seconds, None
+    if given.seconds < _WHOLE:
+        slice_ = given.seconds * given.processes / max(len(keys), 1)
+    found: Findings = {}
+    is_whole = True
+    started = {"initializer": start, "initargs": (not given.no_native,)}
+    with ProcessPoolExecutor(given.processes, get_context("fork"), **started) as pool:
+        for key, work in [(key, pool.submit(asked, key, end, slice_)) for key in keys]:
+            part, is_done = work.result()
+            found |= part
+            is_whole &= is_done
+            if given.verbose:
+                print(f"{time.monotonic() - end + given.seconds:.0f} s", *key, file=sys.stderr)
     print("everything was asked" if is_whole else "the time is over", file=sys.stderr)
     if given.write:
-        write(_rows(found))
+        write(_rows(found), onnxruntime.__version__, set(keys))
     return _report(found)
 
 
-def _evenly(keys: Sequence[tuple[str, str]], seed: int | None) -> Iterator[Question]:
-    """All questions; with a seed in an order in which each operator comes soon."""
-    if seed is None:
-        return chain.from_iterable(map(questions, keys))
-    every = list(chain.from_iterable(map(questions, keys)))
-    random.Random(seed).shuffle(every)
-    return iter(every)
-
-
-def sweep(
-    asked: Iterable[Question], parties: Mapping[str, Party], end: float
-) -> tuple[Findings, bool]:
-    """What each party got wrong, and whether there was time for everything."""
-    found: Findings = defaultdict(list)
-    for question in asked:
-        if time.monotonic() > end:
-            return found, False
-        for edge, operands in question.cases():
-            _ask(question, edge, operands, parties, found)
-    return found, True
-
-
-def _ask(
-    question: Question,
-    edge: str,
-    operands: list[np.ndarray],
-    parties: Mapping[str, Party],
-    found: Findings,
-) -> None:
-    answers = {name: party(question, operands) for name, party in parties.items()}
-    given = {name: answer for name, answer in answers.items() if answer is not None}
-    if _agree(list(given.values())):
-        wrong: set[str] = set()
-    else:
-        wanted = opinion(question, operands)
-        wrong = {name for name, answer in given.items() if answer == "dies"}
-        if wanted is not None:
-            wrong |= {name for name, answer in given.items() if not _agree([answer, wanted])}
-            if len(wrong) == len(given) > 1:
-                wrong = set()
-    for name in given:
-        found[name, question, edge].append(name in wrong)
-
-
-def _agree(answers: Sequence[Answer]) -> bool:
-    if not answers:
-        return True
-    first, *others = answers
-    return all(_same(first, other) for other in others)
-
-
-def _same(one: Answer, other: Answer) -> bool:
-    if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
-        return False
-    return all(not differences(a, np.asarray(b)) for a, b in zip(one, other, strict=True))
-
-
 def _rows(found: Findings) -> Iterator[Row]:
-    import onnxruntime
-
     groups: dict[Any, list[tuple[Question, list[bool]]]] = defaultdict(list)
     for (party, q, edge), wrong in found.items():
         if party == ONNXRUNTIME:
@@ -118,7 +62,7 @@ def _rows(found: Findings) -> Iterator[Row]:
         wrong = sum(sum(each) for _, each in members)
         if wrong:
             asked = sum(len(each) for _, each in members)
-            yield Row(*key, _form(members), onnxruntime.__version__, wrong, asked)
+            yield Row(*key, _form(members), (onnxruntime.__version__,), wrong, asked)
 
 
 def _form(members: Sequence[tuple[Question, list[bool]]]) -> str:

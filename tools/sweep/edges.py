@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
-DTYPES = (*WHOLE, *FLOATS, "bool")
+SHORT_FLOATS = (
+    "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+)  # fmt: skip
+TEXT = "object"
+DTYPES = (*WHOLE, *FLOATS, *SHORT_FLOATS, "bool", TEXT)
+_TEXTS = {
+    "small": ["a", "bc", "b"],
+    "empty": ["", "a"],
+    "white space": [" ", "a b", "\t\u00a0c\n"],
+    "unicode": ["\u00e9", "e\u0301", "\u65e5\u672c", "\U0001f600"],
+    "long": ["x" * 100, "y" * 31 + "z"],
+    "number": ["1", "-0", "1e3", "nan"],
+}
 _POWERS = {"2**24": 24, "2**31": 31, "2**53": 53, "2**63": 63}
 
 
 def edges(name: str) -> Mapping[str, np.ndarray]:
     """The values of each edge that the type has, among small ones."""
     dtype = np.dtype(name)
+    if name == TEXT:
+        return {edge: np.array([*texts, "a", "B"], object) for edge, texts in _TEXTS.items()}
     if dtype.kind == "b":
         return {"small": np.array([True, False, False, True, True])}
     found = _whole(dtype) if dtype.kind in "iu" else _floating(dtype)
@@ -37,14 +52,15 @@ def _whole(dtype: np.dtype[Any]) -> dict[str, Sequence[int]]:
 
 
 def _floating(dtype: np.dtype[Any]) -> dict[str, Sequence[float]]:
-    limits = np.finfo(dtype)
+    limits = ml_dtypes.finfo(dtype)
     most = float(limits.max)
+    has_infinity = bool(np.isinf(np.array(np.inf).astype(dtype).astype(float)))
     return {
         "small": [0.0, 0.5, -2.25],
         "least": [float(limits.min), float(limits.min) / 2],
         "greatest": [float(limits.max), float(limits.max) / 2],
         "nan": [np.nan],
-        "inf": [np.inf, -np.inf],
+        "inf": [np.inf, -np.inf] if has_infinity else [],
         "-0": [-0.0, 0.0],
         "denormal": [float(limits.smallest_subnormal), -float(limits.smallest_normal) / 4],
         "2**24": [2.0**24, 2.0**24 + 2] if most > 2**25 else [],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -14,8 +15,10 @@ from tests.jit.leaves import natively
 from tests.ops.node_suite import leaf_of
 from tools.sweep.questions import Question
 from treadle import ops
+from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.errors import TreadleError
 from treadle.jit.kernel.node_builder import Declined
+from treadle.ops.elements import tensor_of_string
 
 Answer = list[Any] | str | None
 """Results; "dies"; None where the party has no kernel or refuses the operands."""
@@ -47,7 +50,7 @@ def serve(pipe: Connection) -> None:
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    sessions: dict[bytes, Any] = {}
+    sessions: dict[bytes, Callable[..., Any]] = {}
     while True:
         try:
             data, feed = pipe.recv()
@@ -56,13 +59,25 @@ def serve(pipe: Connection) -> None:
         try:
             if data not in sessions:
                 sessions.clear()
-                sessions[data] = onnxruntime.InferenceSession(
-                    data, options, providers=["CPUExecutionProvider"]
-                )
-            pipe.send([np.asarray(each) for each in sessions[data].run(None, feed)])
+                sessions[data] = _runner(data, options)
+            pipe.send([np.asarray(each) for each in sessions[data](feed)])
         except Exception:  # noqa: BLE001 - its exceptions have no base in common
             sessions.pop(data, None)
             pipe.send(None)
+
+
+def _runner(data: bytes, options: Any) -> Callable[[Mapping[str, np.ndarray]], list[Any]]:
+    """A session's run; short floats come and go as the bytes they are."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    ends = (*session.get_inputs(), *session.get_outputs())
+    if not any(short in end.type for end in ends for short in ("bfloat16", "float8")):
+        return partial(session.run, None)
+    names = [end.name for end in session.get_outputs()]
+    given = tuple(tensor_of_string(end.type).dtype for end in session.get_outputs())
+    call = OrtValueCall(session._sess, given)
+    return lambda feed: call(names, feed, None)
 
 
 class Child:
@@ -89,10 +104,14 @@ class Child:
                 return found
         except (EOFError, OSError):
             pass
-        self._process.kill()
-        self._process.join()
+        self.end()
         self._start()
         return "dies"
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
 
 
 def interp(question: Question, operands: Sequence[np.ndarray]) -> Answer:

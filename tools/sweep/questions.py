@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import NodeProto, helper
 
-from tests.ops.node_suite import control_flow, given, node_cases
-from tools.sweep.edges import DTYPES, edges, filled
+from tools.sweep.edges import DTYPES, TEXT, edges, filled
+from tools.sweep.forms import SIZED, Key, forms
 from treadle import ops
 
-Key = tuple[str, str]
 UNASKED = (
-    "Attention", "BatchNormalization", "Bernoulli", "BlackmanWindow", "Cast", "CastLike",
+    "BatchNormalization", "Bernoulli", "BlackmanWindow",
     "ConstantOfShape", "DFT", "Dropout", "HammingWindow", "HannWindow", "MelWeightMatrix", "Range",
     "ImageDecoder", "Multinomial", "NonMaxSuppression", "RandomNormal",
     "RandomNormalLike", "RandomUniform", "RandomUniformLike", "STFT", "Upsample",
 )  # fmt: skip
 """Random ones, those of which the standard leaves results open, and slow ones with suites."""
 
+_OLDER = 8
+"""The most forms of which versions before the newest are asked."""
 _EXTENTS = (1, 2, 17)
-_SIZED = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,30 +43,13 @@ class Question:
     def cases(self) -> Iterator[tuple[str, list[np.ndarray]]]:
         """The operands for every edge and extent, made one after the other."""
         data = [k for k in range(len(self.inputs)) if k not in self.fixed]
-        return _cases(self.op, self.dtype, self.inputs, data)
+        return _cases(self, data)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
         """The attributes as Python values."""
         made = NodeProto.FromString(self.node)
         return {a.name: helper.get_attribute_value(a) for a in made.attribute}
-
-
-@cache
-def seeds() -> Mapping[Key, list[tuple[NodeProto, list[np.ndarray]]]]:
-    """Nodes over tensors, by operator, forms that differ in attributes or ranks."""
-    found: dict[Key, dict[object, tuple[NodeProto, list[np.ndarray]]]] = {}
-    for case in node_cases():
-        if control_flow(case.model) or len(case.model.graph.node) != 1 or not case.data_sets:
-            continue
-        node, inputs = case.model.graph.node[0], [given(v) for v in case.data_sets[0][0]]
-        is_plain = all(isinstance(v, np.ndarray) and v.dtype != object for v in inputs)
-        if not is_plain or not inputs or sum(v.size for v in inputs) > _SIZED:
-            continue
-        form = (tuple(a.SerializeToString() for a in node.attribute), len(node.input))
-        key = (ops.canonical(node.domain), node.op_type)
-        found.setdefault(key, {}).setdefault(form, (node, inputs))
-    return {key: list(forms.values()) for key, forms in found.items()}
 
 
 def questions(key: Key) -> Iterator[Question]:
@@ -78,7 +60,9 @@ def questions(key: Key) -> Iterator[Question]:
     newest = max((s.since_version for s in history if _has_kernel(s)), default=0)
     for schema in sorted(history, key=lambda s: -s.since_version):
         if not schema.deprecated:
-            for node, inputs in seeds()[key]:
+            every = forms()[key]
+            is_newest = schema.since_version >= newest
+            for node, inputs in every if is_newest else every[:: 1 + len(every) // _OLDER]:
                 yield from _of_form(schema, node, inputs, newest)
 
 
@@ -121,28 +105,34 @@ def _admits(schema: Any, position: int, array: np.ndarray) -> bool:
     return f"tensor({_word(array.dtype.name)})" in _formal(schema, position).types
 
 
+_WORDS = {"float32": "float", "float64": "double", TEXT: "string"}
+
+
 def _word(dtype: str) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype, dtype)
+    """The name of an element type in the types of a schema."""
+    return _WORDS.get(dtype, dtype.replace("float8_", "float8"))
 
 
-def _cases(
-    op: str, dtype: str, inputs: Sequence[np.ndarray], data: list[int]
-) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _cases(question: Question, data: list[int]) -> Iterator[tuple[str, list[np.ndarray]]]:
+    inputs = question.inputs
     shapes = [[inputs[k].shape for k in data]]
     if len(set(shapes[0])) == 1 and shapes[0][0]:
         rank = len(shapes[0][0])
-        shapes += [[(extent,) * rank] * len(data) for extent in _EXTENTS if extent**rank < _SIZED]
+        shapes += [[(extent,) * rank] * len(data) for extent in _EXTENTS if extent**rank < SIZED]
         shapes += [[(0, *(2,) * (rank - 1))] * len(data)]
-    for edge, values in edges(dtype).items():
+    for edge, values in edges(question.dtype).items():
         for sizes in shapes:
             made = list(inputs)
             for turn, (k, size) in enumerate(zip(data, sizes, strict=True)):
-                made[k] = _defined(op, turn, filled(values, size, turn))
+                made[k] = _defined(question, turn, filled(values, size, turn))
             yield edge, made
 
 
-def _defined(op: str, turn: int, array: np.ndarray) -> np.ndarray:
-    """Without what the standard leaves open: divisors of 0 and shifts out of the type."""
+def _defined(question: Question, turn: int, array: np.ndarray) -> np.ndarray:
+    """Without what the standard leaves open: divisors of 0, shifts and casts out of the type."""
+    op = question.op
+    if op == "Cast":
+        return _castable(array, question.attributes["to"])
     if array.dtype.kind not in "iu" or not turn:
         return array
     if op in ("Div", "Mod"):
@@ -151,3 +141,17 @@ def _defined(op: str, turn: int, array: np.ndarray) -> np.ndarray:
     if op == "BitShift":
         return array % np.array(8, array.dtype)
     return np.abs(array) % np.array(5, array.dtype) if op == "Pow" else array
+
+
+def _castable(array: np.ndarray, to: int) -> np.ndarray:
+    """Numbers that the element type can hold; text that is a number of it."""
+    wanted = helper.tensor_dtype_to_np_dtype(to)
+    is_whole = wanted.kind in "iu"
+    if array.dtype.kind == "O" and wanted.kind != "O":
+        texts = ["1", "-2" if wanted.kind != "u" else "2", "3" if is_whole else "0.5"]
+        return np.resize(np.array(texts, object), array.shape)
+    if not is_whole or array.dtype.kind in "iub":
+        return array
+    limits = np.iinfo(wanted)
+    half = np.clip(np.nan_to_num(array.astype(float)), limits.min / 2, limits.max / 2)
+    return half.astype(array.dtype)

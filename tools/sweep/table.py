@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "src/treadle/checks/runtimes/known_bugs.tsv"
 PAGE = ROOT / "docs/known_bugs.md"
-HEAD = ("domain", "operator", "version", "dtype", "edge", "form", "release", "wrong", "asked")
+HEAD = ("domain", "operator", "version", "dtype", "edge", "form", "releases", "wrong", "asked")
 _INTRODUCTION = """# What onnxruntime gets wrong
 
-Written by `python -m tools.sweep`; each row was measured on the release it names, on x86-64. An
+Written by `python -m tools.sweep`; each row was measured on the releases it names, on x86-64. An
 operator was asked with values at the edge of its element type, in several forms and extents;
 `wrong` of `asked` questions of that edge got another answer than the standard's, beyond the
 tolerances of the tests, or an end of the process. Where a form is named, only questions with that
@@ -20,6 +20,8 @@ attribute were wrong. Operators that differ over small values too are not listed
 read a form differently. What a default session does about them stands in
 `src/treadle/delegate/exact.py` and `mistaken.py`; `treadle check --for onnxruntime` tells of those
 over whole numbers.
+
+A session on one of these releases heeds its rows; on any other it heeds all of them.
 
 Control flow is measured apart: [conformance of runtimes](conformance.md) and its
 [reports](reports/README.md). [Which runtime for which loop](which_runtime.md) draws on all of them.
@@ -37,23 +39,52 @@ class Row:
     dtype: str
     edge: str
     form: str
-    release: str
+    releases: tuple[str, ...]
     wrong: int
     asked: int
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """What the row is about."""
+        return (self.domain, self.op, str(self.version), self.dtype, self.edge, self.form)
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """The row as text."""
-        first = (self.domain, self.op, str(self.version), self.dtype, self.edge, self.form)
-        return (*first, self.release, str(self.wrong), str(self.asked))
+        return (*self.key, " ".join(self.releases), str(self.wrong), str(self.asked))
 
 
-def write(rows: Iterable[Row]) -> None:
-    """The table of the package and the page of the docs."""
-    ordered = _of_edges(sorted(rows))
+def write(rows: Iterable[Row], release: str, asked: Collection[tuple[str, str]]) -> None:
+    """The table of the package and the page of the docs.
+
+    Rows of the operators that were asked are replaced for this release; others stay.
+    """
+    measured = {row.key: row for row in _of_edges(sorted(rows))}
+    merged: dict[tuple[str, ...], Row] = {}
+    for row in read():
+        others = tuple(each for each in row.releases if each != release)
+        is_asked = (row.domain, row.op) in asked
+        kept = others if is_asked else row.releases
+        if kept:
+            merged[row.key] = replace(row, releases=kept)
+    for key, row in measured.items():
+        before = merged[key].releases if key in merged else ()
+        merged[key] = replace(row, releases=tuple(sorted({*before, release})))
+    ordered = sorted(merged.values())
     lines = ["\t".join(HEAD), *("\t".join(row.cells) for row in ordered)]
     TABLE.write_text("\n".join(lines) + "\n")
     PAGE.write_text(_INTRODUCTION + _markdown(ordered))
+
+
+def read() -> list[Row]:
+    """The rows of the package's table."""
+    return [_row(line.split("\t")) for line in TABLE.read_text().splitlines()[1:]]
+
+
+def _row(cells: Sequence[str]) -> Row:
+    domain, op, version, dtype, edge, form, releases, wrong, asked = cells
+    names = tuple(releases.split())
+    return Row(domain, op, int(version), dtype, edge, form, names, int(wrong), int(asked))
 
 
 def _of_edges(rows: Sequence[Row]) -> list[Row]:
@@ -63,15 +94,15 @@ def _of_edges(rows: Sequence[Row]) -> list[Row]:
 
 
 def _markdown(rows: Sequence[Row]) -> str:
-    words = [("operator", "version", "element type", "edges", "form", "release", "wrong", "asked")]
+    words = [("operator", "version", "element type", "edges", "form", "releases", "wrong", "asked")]
     merged: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         name = f"{row.domain}::{row.op}" if row.domain else row.op
-        key = (name, str(row.version), row.dtype, row.form, row.release)
+        key = (name, str(row.version), row.dtype, row.form, ", ".join(row.releases))
         merged.setdefault(key, []).append(row)
-    for (name, version, dtype, form, release), found in merged.items():
+    for (name, version, dtype, form, releases), found in merged.items():
         edges = ", ".join(row.edge for row in found)
         counts = (str(sum(row.wrong for row in found)), str(sum(row.asked for row in found)))
-        words.append((name, version, dtype, edges, form, release, *counts))
+        words.append((name, version, dtype, edges, form, releases, *counts))
     head, *body = ("| " + " | ".join(cells) + " |" for cells in words)
     return "\n".join([head, "|" + "---|" * len(words[0]), *body]) + "\n"
