@@ -44,7 +44,8 @@ class _Search:
         for value in (*block.params, *(c.value for c in block.constants if c.value not in own)):
             yield from self.make(value, path, known)
         for constant in block.constants:
-            yield from _constant(constant, path)
+            if constant.value not in own:  # the default of a parameter, which others may replace
+                yield from _constant(constant, path)
         if len(block.claims) not in (0, len(block.results)):
             yield f"{path}: {len(block.claims)} declarations for {len(block.results)} results"
         for position, step in enumerate(block.steps):

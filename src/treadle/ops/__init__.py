@@ -45,6 +45,7 @@ from treadle.ops.sizes import MISFITS, memory_of_machine, result_bytes
 from treadle.ops.tensor_protos import (
     array_from_bytes,
     decode_string,
+    expect_sparse,
     is_external,
     pack,
     sparse_from_proto,
@@ -85,6 +86,7 @@ __all__ = [
     "element_from_proto",
     "element_to_proto",
     "element_word",
+    "expect_sparse",
     "fold",
     "function_proto",
     "function_proto_of_node",

@@ -81,7 +81,24 @@ def sparse_from_proto(proto: SparseTensorProto) -> SparseArray:
     """The sparse array of a SparseTensorProto."""
     values, indices = tensor_from_proto(proto.values), tensor_from_proto(proto.indices)
     _expect_possible(tuple(proto.dims), values.dtype, proto.values.name)
-    return SparseArray(values, indices, tuple(proto.dims))
+    array = SparseArray(values, indices, tuple(proto.dims))
+    expect_sparse(array)
+    return array
+
+
+def expect_sparse(array: SparseArray) -> None:
+    """Raise DataError unless the indices are whole numbers inside the shape, one per value."""
+    count, indices = array.values.array.size, array.indices.array
+    if indices.dtype.kind not in "iu":
+        raise DataError(f"its indices are {array.indices.dtype}, wanted int64")
+    shapes = ((count,), (count, len(array.shape)))
+    if array.values.array.ndim != 1 or indices.shape not in shapes:
+        wanted = " or ".join(map(show_shape, shapes))
+        found = show_shape(indices.shape)
+        raise DataError(f"{count} values want indices of shape {wanted}, found {found}")
+    bounds = (math.prod(array.shape),) if indices.ndim == 1 else array.shape
+    if count and ((indices < 0) | (indices >= bounds)).any():
+        raise DataError(f"an index lies outside the shape {show_shape(array.shape)}")
 
 
 def is_external(proto: TensorProto) -> bool:

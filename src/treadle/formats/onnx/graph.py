@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import onnx
 
+from treadle import ops
 from treadle.errors import DataError
 from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.node import read_node
@@ -27,7 +28,6 @@ from treadle.ir import (
     Type,
     Value,
     path_segment,
-    show_shape,
 )
 
 MAX_DEPTH = 100
@@ -156,26 +156,12 @@ def _sparse(reading: ReadContext, sparse: onnx.SparseTensorProto, path: str) -> 
     if values is None or indices is None:
         return None
     array = SparseArray(values, indices, tuple(sparse.dims))
-    problem = _sparse_problem(array)
-    if problem:
+    try:
+        ops.expect_sparse(array)
+    except DataError as problem:
         reading.report("CF002", path, f'sparse tensor "{values.name}": {problem}')
         return None
     return array
-
-
-def _sparse_problem(array: SparseArray) -> str:
-    count, indices = array.values.array.size, array.indices.array
-    shapes = ((count,), (count, len(array.shape)))
-    if array.values.array.ndim != 1 or indices.shape not in shapes:
-        wanted = " or ".join(map(show_shape, shapes))
-        return f"{count} values want indices of shape {wanted}, found {show_shape(indices.shape)}"
-    size = 1
-    for extent in array.shape:
-        size *= extent
-    bounds = (size,) if indices.ndim == 1 else array.shape
-    if count and ((indices < 0) | (indices >= bounds)).any():
-        return f"an index lies outside the shape {show_shape(array.shape)}"
-    return ""
 
 
 def _literal(reading: ReadContext, tensor: onnx.TensorProto, path: str) -> Literal | None:

@@ -14,6 +14,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
+from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
 from treadle.jit.kernel.ir import (
     ArgTopK,
@@ -61,14 +62,22 @@ def node_cost(node: Node) -> float:
 
 def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
     """Count down by one iteration of the block, or a given time, and poll when due."""
-    b, w = context.builder.builder, context.builder
     own = taken if taken is not None else cost(block) // (context.tile.parts if context.tile else 1)
-    left = b.sub(
-        b.load(context.safepoint.ticks, typ=I64), llvm.Constant(I64, min(own, SAFEPOINT_PERIOD))
-    )
+    poll_after(context, own)
+
+
+def poll_after(context: CodegenContext, taken: Index) -> None:
+    """Count down by so many nanoseconds, and poll when due."""
+    b, w = context.builder.builder, context.builder
+    period = llvm.Constant(I64, SAFEPOINT_PERIOD)
+    if isinstance(taken, int):
+        own = llvm.Constant(I64, min(taken, SAFEPOINT_PERIOD))
+    else:
+        own = b.select(b.icmp_signed("<", taken, period), taken, period)
+    left = b.sub(b.load(context.safepoint.ticks, typ=I64), own)
     b.store(left, context.safepoint.ticks)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
-        b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.safepoint.ticks)
+        b.store(period, context.safepoint.ticks)
         if context.surroundings.is_free:
             _poll_caller(context)
         else:

@@ -251,7 +251,8 @@ class _Writer:
             inside.outputs.append(PortEntry(-1, layer, "execution_condition"))
         for place in self.kept:
             port = self.views.carried[place]
-            assert port.next is not None, "a carried value has a next value"
+            if port.next is None:
+                raise Refusal(f"the body gives no next value of {port.param.name}")
             wire = _copied(scope, scope.wire(port.next))
             layer = scope.draft.result(wire, port.next.name)
             if place in params:

@@ -14,6 +14,7 @@ from typing import Any
 from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.chunks import in_chunks, is_long
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
@@ -64,13 +65,36 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         return
     cost = per_product(node.dtype, shape[-2]) * _known(inner)
     if has_rows:
-        each = cost * _known(shape[-2]) * _known(shape[-1])
-        with parallel_for(context, shape[:-2], each) as batch:
-            emit_product(context, _product(context, node, buffer, batch))
+        _emit_by_rows(context, node, buffer, cost, inner)
     else:
-        with parallel_for(context, shape, cost * _SCALAR_SLOWDOWN) as index:
-            t.store(buffer, index, _looped(context, node, index, inner))
+        *batch, rows, columns = shape
+        with in_chunks(context, rows, (*batch, columns, inner)) as (first, count):
+            own = (*batch, count, columns)
+            with parallel_for(context, own, cost * _SCALAR_SLOWDOWN) as (*outer, row, column):
+                index = (*outer, context.builder.add(first, row), column)
+                t.store(buffer, index, _looped(context, node, index, inner))
     t.buffers[node] = buffer
+
+
+def _emit_by_rows(
+    context: CodegenContext, node: Node, buffer: Buffer, cost: float, inner: Index
+) -> None:
+    """By blocks of rows and columns; threads share the products, or the parts of a long one."""
+    *batches, rows, columns = context.access.shape(node)
+    each = cost * _known(rows) * _known(columns)
+    if batches and not is_long((rows, columns, inner)):
+        with in_chunks(context, batches[0], (*batches[1:], rows, columns, inner), 1) as own:
+            first, count = own
+            with parallel_for(context, (count, *batches[1:]), each) as (number, *rest):
+                batch = (context.builder.add(first, number), *rest)
+                emit_product(context, _product(context, node, buffer, batch, (0, rows)))
+        return
+    with (
+        context.builder.nest(batches) as batch,
+        in_chunks(context, rows, (columns, inner)) as chunk,
+        parallel_for(context, (), each),
+    ):
+        emit_product(context, _product(context, node, buffer, batch, chunk))
 
 
 def _known(extent: Index) -> int:
@@ -94,16 +118,24 @@ def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution)
 
 
 def _product(
-    context: CodegenContext, node: Node, buffer: Buffer, batch: Sequence[Index]
+    context: CodegenContext,
+    node: Node,
+    buffer: Buffer,
+    batch: Sequence[Index],
+    chunk: tuple[Index, Index],
 ) -> Product:
     left, right = node.operands
-    rows, columns = context.access.extent(node.shape[-2]), node.shape[-1]
+    (first, rows), columns = chunk, node.shape[-1]
     assert isinstance(columns, int)
+
+    def own(row: Index) -> Index:
+        return context.builder.add(first, row)
+
     return Product(
         node.dtype, rows, context.access.extent(left.shape[-1]), columns,
-        lambda row, k: context.access.read(left, (*_batch(left, batch), row, k)),
+        lambda row, k: context.access.read(left, (*_batch(left, batch), own(row), k)),
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, column)),
-        lambda row, column: context.access.address(buffer, (*batch, row, column)),
+        lambda row, column: context.access.address(buffer, (*batch, own(row), column)),
         (context.access.scope_of(right), buffer.scope), _turns(context, node),
     )  # fmt: skip
 
