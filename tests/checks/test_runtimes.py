@@ -9,9 +9,10 @@ import pytest
 import treadle
 from tests.conformance.data import EXPORTED, edges, exported
 from treadle.checks import examples, whole
+from treadle.checks.runtimes.known_bugs import RELEASES, bugs_of
 from treadle.formats.onnx.source import open_source
 
-MEASURED = onnxruntime.__version__ in ("1.31.1", "1.32.0")
+MEASURED = onnxruntime.__version__ in RELEASES
 MODELS = [name for name, edge in edges().items() if edge.expect != "error"]
 
 
@@ -40,6 +41,22 @@ def test_what_does_not_load(code: str) -> None:
     example = examples()[code]
     assert not loads(whole(example.bad))
     assert loads(whole(example.good))
+
+
+def test_an_opset_that_one_release_loads_is_refused_by_the_other():
+    text = examples()["CF807"].bad.replace("29", "27")
+    (message,) = [
+        f.message for f in treadle.check(text, portable=["onnxruntime"]) if f.code == "CF807"
+    ]
+    assert "refused by 1.31.1, whose newest is 26" in message
+
+
+def test_a_session_heeds_the_faults_of_its_release_and_of_unknown_ones_all():
+    step = treadle.load(whole(examples()["CF808"].bad)).main.steps[0]
+    every = bugs_of(step)
+    assert every
+    assert bugs_of(step, "99.0") == every
+    assert bugs_of(step, "1.31.1") == [bug for bug in every if "1.31.1" in bug.releases]
 
 
 @pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")

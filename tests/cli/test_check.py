@@ -115,7 +115,7 @@ def test_what_runtimes_get_wrong(treadle: Treadle, tmp_path: Path) -> None:
     both = ("--for", "onnxruntime", "--for", "openvino")
     found = treadle("check", path, *both, "--json").data["findings"]
     assert [each["code"] for each in found] == ["CF804", "CF853", "CF856"]
-    assert found[0]["clause"] == "measured on onnxruntime 1.31.1, CPU"
+    assert found[0]["clause"] == "measured on onnxruntime 1.31.1 and 1.32.0, CPU"
     left = treadle("check", path, *both, "--fix", target, "--json").data
     assert [each["code"] for each in left["findings"]] == ["CF856"]
     feeds = {"n": 3, "x": 1.5}

@@ -158,7 +158,8 @@ def _counting(name: str, number: int) -> ServedModel:
 def _letters(name: str, number: int) -> ServedModel:
     text = f"""{_HEAD.replace("18", "20")}g (string[T] xs) => (string last, string[T] all) {{
       none = Constant <value = string {{"{number}:"}}> ()
-      last, all = Scan <num_scan_inputs = 1, body = b (string s, string x) => (string t, string u) {{
+      last, all = Scan <num_scan_inputs = 1, body = b (string s, string x)
+          => (string t, string u) {{
         t = StringConcat (s, x)
         u = Identity (t)
       }}> (none, xs)

@@ -63,8 +63,8 @@ class Service:
             try:
                 found = session.run(None, request.feeds, request.options)
             except TreadleError as error:
-                is_wanted = isinstance(error, request.errors)
-                assert is_wanted, f"{model.name}: {request.kind}: {type(error).__name__}: {error}"
+                if not isinstance(error, request.errors):
+                    raise
                 continue
             assert request.outputs is not None, f"{model.name}: {request.kind} gave an answer"
             lines = request.unlike(found)
@@ -129,7 +129,7 @@ def _sample(started: float) -> tuple[float, float]:
 def _growth(samples: list[tuple[float, float]], after: float) -> float:
     """Megabytes a minute, by the line of least squares."""
     kept = [each for each in samples if each[0] * 60 >= after]
-    if len(kept) < 3:  # noqa: PLR2004
+    if len(kept) < 3:
         return 0.0
     minutes, sizes = np.array(kept).T
     return float(np.polyfit(minutes, sizes, 1)[0])

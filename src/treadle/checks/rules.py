@@ -51,7 +51,7 @@ _TRIPS = "Operators.md, Loop: trip count and condition"
 _OUTER = "Operators.md, Loop: values of the enclosing scope"
 _SHAPES = "IR.md, Graphs: value_info; Operators.md, Loop: v_initial"
 _FUNCTIONS = "IR.md, Functions"
-_ORT = "measured on onnxruntime 1.31.1, CPU"
+_ORT = "measured on onnxruntime 1.31.1 and 1.32.0, CPU"
 _OPENVINO = "measured on OpenVINO 2026.4.1, CPU"
 _TABLE = (
     Rule("CF001", "error", "The source is no model"),

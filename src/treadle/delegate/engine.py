@@ -9,7 +9,6 @@ from math import inf
 from typing import Any
 
 from treadle import ops
-from treadle.delegate.abandoned import Abandoned
 from treadle.delegate.capabilities import capability_of
 from treadle.delegate.export import export_region
 from treadle.delegate.exported import Exported
@@ -23,10 +22,11 @@ from treadle.delegate.ort_errors import translating_errors
 from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Run, Session
 from treadle.delegate.timed_load import start_session, stopped_in_time
+from treadle.delegate.work import work_of
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
-from treadle.plan import EngineTraits, RecordStore, Region, Runnable, Verdict
+from treadle.plan import Abandoned, EngineTraits, RecordStore, Region, Runnable, Verdict
 
 _MOST_BRIEF = 256
 _NO_SPINNING = {"session.intra_op.allow_spinning": "0"}
@@ -136,7 +136,7 @@ class Onnxruntime:
         is_brief = _count(region.steps) <= _MOST_BRIEF
         made = Session(
             region.path, start(), onnxruntime.RunOptions, exported.inputs, exported.outputs,
-            is_brief, self.abandoned, exported,
+            is_brief, self.abandoned, exported, work_of(plain, exported.inputs),
         )  # fmt: skip
         begin_anew_in_forks(made, start)
         evaluate = by_numpy(plain) if exported.has_exact_forms else None

@@ -28,6 +28,7 @@ the integer rows of `known_bugs.tsv` that neither file covers stay with interp.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from treadle.checks import bugs_of
 from treadle.delegate.exact import rewrites
@@ -47,9 +48,17 @@ def known_bug(step: Leaf) -> str:
     rule, reason = _RULES.get((step.domain, step.op), (_never, ""))
     if rule(step):
         return f"onnxruntime {reason}"
-    bugs = () if rewrites(step) else bugs_of(step)
+    bugs = () if rewrites(step) else bugs_of(step, _release())
     edges = ", ".join(bug.edge for bug in bugs)
     return f"onnxruntime is wrong about whole numbers near {edges}" if bugs else ""
+
+
+@cache
+def _release() -> str:
+    """The release of onnxruntime that is installed."""
+    import onnxruntime
+
+    return str(onnxruntime.__version__)
 
 
 def _always(step: Leaf) -> bool:

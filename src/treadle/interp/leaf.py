@@ -9,6 +9,7 @@ from typing import Any
 from treadle import ops
 from treadle.errors import KernelError, LimitExceeded, Unsupported
 from treadle.interp.executable import Executable, with_location
+from treadle.interp.long_kernels import apart, is_long_for
 from treadle.ir import Leaf
 from treadle.plan import RunContext
 from treadle.tracing import Iterations
@@ -29,12 +30,13 @@ def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
             return None
         raise Unsupported(error.op, error.version, error.why, path) from error
 
-    room = _room_for(leaf, path)
+    room, is_long = _room_for(leaf, path), is_long_for(leaf)
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         try:
-            if room is not None:
-                room(operands, context, iterations)
+            size = 0.0 if room is None else room(operands, context, iterations)
+            if is_long(operands, size, context):
+                return apart(kernel, operands, context, path)
             return kernel(operands)
         except KernelError as error:
             raise with_location(error, path, iterations) from error.__cause__
@@ -42,14 +44,17 @@ def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
     return act
 
 
-def _room_for(leaf: Leaf, path: str) -> Callable[..., None] | None:
-    """A check that fails if the result would not fit into memory or the bound of the run."""
+def _room_for(leaf: Leaf, path: str) -> Callable[..., float] | None:
+    """A function that gives the bytes of the result, or of more, as far as operands tell.
+
+    It raises if these would not fit into memory or the bound of the run.
+    """
     count = ops.result_bytes(leaf)
     if count is None:
         return None
     most, name = ops.memory_of_machine(), f"{leaf.op}-{leaf.version}"
 
-    def expect(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> None:
+    def expect(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> float:
         size = 0.0
         with suppress(*ops.MISFITS):  # the kernel itself reports its faulty operands
             size = count(operands)
@@ -60,5 +65,6 @@ def _room_for(leaf: Leaf, path: str) -> Callable[..., None] | None:
         if size > most:
             fault = f"its result would have {size:.3g} bytes, the machine has {most:.3g}"
             raise KernelError(f"{name}: {fault}; check the operands that determine the size")
+        return size
 
     return expect

@@ -41,7 +41,7 @@ from treadle.ops.schema import (
     schema,
     since_version,
 )
-from treadle.ops.sizes import MISFITS, memory_of_machine, result_bytes
+from treadle.ops.sizes import MISFITS, Count, memory_of_machine, result_bytes
 from treadle.ops.tensor_protos import (
     array_from_bytes,
     decode_string,
@@ -56,14 +56,17 @@ from treadle.ops.tensor_protos import (
 )
 from treadle.ops.type_protos import shape_to_proto, type_from_proto, type_to_proto
 from treadle.ops.types import result_types, type_of
+from treadle.ops.work import FEW, multiplications
 
 __all__ = [
     "EXACT",
+    "FEW",
     "GENERATION",
     "MISFITS",
     "RANDOM",
     "AttributeRule",
     "ContribOperator",
+    "Count",
     "Formal",
     "Kernel",
     "Prepared",
@@ -98,6 +101,7 @@ __all__ = [
     "known_operators",
     "leaf_to_proto",
     "memory_of_machine",
+    "multiplications",
     "newest_opset",
     "operand_names",
     "pack",

@@ -13,7 +13,10 @@ __all__ = ["why_endless"]
 
 _LARGEST_WINDOW = 2**26
 _MOST_SKIPS = 2**20
+_LARGEST_REACH = 2**26
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
+_CONVOLUTIONS = ("Conv", "ConvInteger", "ConvTranspose", "QLinearConv")
+_REACHES = ("pads", "dilations", "kernel_shape", "output_padding", "output_shape")
 
 
 def why_endless(leaf: Leaf) -> str:
@@ -24,6 +27,11 @@ def why_endless(leaf: Leaf) -> str:
         size = math.prod(map(abs, _integers(leaf, "kernel_shape")))
         if size > _LARGEST_WINDOW:
             return f"its window has {size:,} elements, at most {_LARGEST_WINDOW:,} are run"
+    if leaf.op in (*_POOLS, *_CONVOLUTIONS):
+        for name in _REACHES:
+            largest = max(map(abs, _integers(leaf, name)), default=0)
+            if largest > _LARGEST_REACH:
+                return f"{largest:,} in its {name}, at most {_LARGEST_REACH:,} is run"
     if leaf.op == "TfIdfVectorizer":
         skips = max(_integers(leaf, "max_skip_count"), default=0)
         if skips > _MOST_SKIPS:

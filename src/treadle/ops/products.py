@@ -74,10 +74,18 @@ def gather_nd(operands: Sequence[Any], given: Given) -> float:
 
 
 def convolution(operands: Sequence[Any], given: Given) -> float:
-    """An output channel for each kernel."""
+    """An output channel for each kernel, or the padded images."""
     images, kernels = operands[:2]
     maps = _windows(images.shape[2:], kernels.shape[2:], given)
-    return images.shape[0] * kernels.shape[0] * maps * images.itemsize
+    return max(images.shape[0] * kernels.shape[0] * maps * images.itemsize, _padded(images, given))
+
+
+def _padded(images: Any, given: Given) -> float:
+    """The bytes of the images with their pads, which are written before windows are read."""
+    inner, rank = images.shape[2:], images.ndim - 2
+    pads = given.get("pads") or [0] * 2 * rank
+    extents = [max(n + pads[k] + pads[k + rank], 0) for k, n in enumerate(inner)]
+    return float(math.prod((*images.shape[:2], *extents)) * images.itemsize)
 
 
 def transposed_convolution(operands: Sequence[Any], given: Given) -> float:
@@ -94,10 +102,11 @@ def transposed_convolution(operands: Sequence[Any], given: Given) -> float:
 
 
 def pool(operands: Sequence[Any], given: Given) -> float:
-    """A number for each window."""
+    """A number for each window, or the padded images."""
     images = operands[0]
     maps = _windows(images.shape[2:], given["kernel_shape"], given)
-    return math.prod(images.shape[:2]) * maps * images.itemsize
+    result = math.prod(images.shape[:2]) * maps * images.itemsize
+    return max(result, _padded(images, given))
 
 
 def _windows(inner: Sequence[int], kernel: Sequence[int], given: Given) -> float:

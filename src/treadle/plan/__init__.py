@@ -1,6 +1,7 @@
 """Planning: which engine runs which region, and the interface of engines."""
 
 from treadle.plan import snapshot
+from treadle.plan.abandoned import Abandoned, copied, is_long
 from treadle.plan.engines import (
     Engine,
     EngineTraits,
@@ -25,6 +26,7 @@ from treadle.plan.whole import whole_region
 
 __all__ = [
     "INTERP",
+    "Abandoned",
     "BlockPlan",
     "Cancellable",
     "CompilationReport",
@@ -42,8 +44,10 @@ __all__ = [
     "Runnable",
     "RunnableTraits",
     "Verdict",
+    "copied",
     "interp_only",
     "is_compute_heavy",
+    "is_long",
     "plan",
     "snapshot",
     "whole_region",

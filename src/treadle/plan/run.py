@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from treadle.errors import LimitExceeded, RunError, Terminated
+from treadle.plan.abandoned import Abandoned
 from treadle.tracing import Iterations, Listener
 
 
@@ -43,6 +44,7 @@ class RunContext:
     `declined` are regions that their engine will decline on other data too, each with the reason.
     `outputs_may_alias` is set after a fallback, or where boxed values were returned: results of an
     engine that promises fresh arrays must then be checked for shared memory and copied.
+    `abandoned` holds the work that the session could not stop.
     """
 
     listener: Listener | None = None
@@ -53,6 +55,7 @@ class RunContext:
     started: float = field(default_factory=time.monotonic)
     declined: dict[Any, str] | None = None
     outputs_may_alias: bool = False
+    abandoned: Abandoned | None = None
 
     def decline(self, region: object, why: str) -> None:
         """Record that the region's engine declines it on any data."""

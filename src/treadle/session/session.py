@@ -281,7 +281,7 @@ class InferenceSession(OrtSession):
         heard = None
         if listener is not None or self._profile is not None:
             heard = heard_by(listener, self._profile, program.plan)
-        context = RunContext(heard, limits, run_options)
+        context = RunContext(heard, limits, run_options, abandoned=self._programs.abandoned)
         try:
             outputs = program.run(values, context)
         except RunError as failure:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from treadle.checks.constants import Known
 from treadle.checks.rules import finding
 from treadle.checks.runtimes.edges import of_edges
+from treadle.checks.runtimes.known_bugs import RELEASES
 from treadle.checks.runtimes.passthrough import parameters_returned, returned_twice, words
 from treadle.errors import Finding
 from treadle.ir import (
@@ -30,9 +31,9 @@ from treadle.ir import (
     show_type,
 )
 
-VERSION = "1.31.1"
-_NEWEST_OPSET = 26
-_NEWEST_IR = 13
+VERSION = " and ".join(RELEASES)
+_NEWEST = {"1.31.1": (26, 13), "1.32.0": (28, 14)}
+"""The newest opset and IR version that a release loads."""
 _RECURRENT = ("RNN", "GRU", "LSTM")
 _SCAN = FunctionId("", "Scan")
 
@@ -40,12 +41,15 @@ _SCAN = FunctionId("", "Scan")
 def of_model(model: Model) -> Iterator[Finding]:
     """Report too new an opset or IR version, and integers that may reach their types' limits."""
     opset = model.opsets.get("", 1)
-    if opset > _NEWEST_OPSET:
-        message = f"opset {opset} is refused, the newest that loads is {_NEWEST_OPSET}"
+    refusing = [release for release, (newest, _) in _NEWEST.items() if opset > newest]
+    if refusing:
+        most = max(_NEWEST[release][0] for release in refusing)
+        message = f"opset {opset} is refused by {' and '.join(refusing)}, whose newest is {most}"
         hint = "export with an older opset: control flow has not changed since 25"
         yield finding("CF807", "", message, hint)
-    if model.ir_version > _NEWEST_IR:
-        message = f"IR version {model.ir_version} is refused, the newest that loads is {_NEWEST_IR}"
+    refusing = [release for release, (_, most) in _NEWEST.items() if model.ir_version > most]
+    if refusing:
+        message = f"IR version {model.ir_version} is refused by {' and '.join(refusing)}"
         yield finding("CF807", "", message, "write an older IR version")
     yield from of_edges(model)
 

@@ -1,10 +1,10 @@
-"""Runs of onnxruntime with a time limit: the caller gets the result or the error in time.
+"""Foreign kernels in bounded runs: the caller gets the result or the error in time.
 
-onnxruntime checks `terminate` between nodes only, and one matrix product may take minutes. A run
-with max_seconds, or a long one with RunOptions, is therefore executed by a thread of its own, on
-copies of its inputs. A thread that has not ended shortly after its deadline is abandoned: it has
-been asked to terminate, ends with its current node, and its result is dropped. While a thread is
-abandoned, the session starts no further run of this kind.
+Neither onnxruntime nor numpy stops inside a kernel, and one matrix product may take minutes. Such
+work is therefore executed by a thread of its own, on copies of its inputs. A thread that has not
+ended shortly after its deadline is abandoned: it has been asked to terminate, ends with its current
+kernel, and its result is dropped. While a thread is abandoned, the session starts no further work
+of this kind.
 """
 
 from __future__ import annotations
@@ -14,17 +14,35 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from treadle.errors import Terminated
-from treadle.plan import RunContext
 
+_LONG, _VERY_LONG = 2**28, 2**30
+"""Multiplications of a product that take 5 ms, and 20 ms, at least."""
+_INTENSE = 1024
+"""Multiplications per element, beside which copying the element costs little."""
 _GRACE = 0.1
 _PERIOD = 0.02
 _log = logging.getLogger("treadle")
 T = TypeVar("T")
+
+
+class BoundedRun(Protocol):
+    """A run with its limits: a `RunContext`."""
+
+    limits: Any
+    options: Any
+    started: float
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether `poll` can ever raise."""
+
+    def poll(self, path: str, iterations: tuple[int, ...] = (), advice: str = ...) -> None:
+        """Raise Terminated or LimitExceeded if the run must stop here."""
 
 
 @dataclass(eq=False, slots=True)
@@ -37,7 +55,7 @@ class Abandoned:
     thread: threading.Thread | None = None
     is_slow: bool = False
 
-    def run(self, work: Callable[[], T], context: RunContext, path: str) -> T:
+    def run(self, work: Callable[[], T], context: BoundedRun, path: str) -> T:
         """Call `work()`; raises LimitExceeded at most a tenth of a second after the deadline.
 
         Raises Terminated in the same way after a request to terminate.
@@ -62,10 +80,21 @@ class Abandoned:
     def _leave(self, thread: threading.Thread, path: str) -> None:
         self.thread = thread
         _log.warning(
-            "%s: a kernel of onnxruntime does not stop in time; its run goes on in the background"
-            " until the kernel ends",
+            "%s: a kernel does not stop in time; it goes on in the background until it ends",
             path,
         )
+
+
+def is_long(work: float, elements: int, context: BoundedRun) -> bool:
+    """Whether a product of so many multiplications is for `Abandoned.run`.
+
+    Without bounds only in the main thread, where Ctrl-C comes, and only if copying its operands
+    costs nothing beside it.
+    """
+    if context.may_stop:
+        return work > _LONG
+    is_dear = work > _VERY_LONG and work > _INTENSE * elements
+    return is_dear and threading.current_thread() is threading.main_thread()
 
 
 def copied(value: object) -> object:
@@ -96,7 +125,7 @@ class _Job(Generic[T]):
         return self.outcome[0]
 
 
-def _wait_for(left: threading.Thread, context: RunContext) -> None:
+def _wait_for(left: threading.Thread, context: BoundedRun) -> None:
     """Wait until the thread has ended or its deadline has passed."""
     end = time.monotonic() + _seconds_left(context)
     while left.is_alive() and time.monotonic() < end:
@@ -105,7 +134,7 @@ def _wait_for(left: threading.Thread, context: RunContext) -> None:
         left.join(_PERIOD)
 
 
-def _waited(done: threading.Event, context: RunContext) -> bool:
+def _waited(done: threading.Event, context: BoundedRun) -> bool:
     """Whether the work ended in time, and before a request to terminate."""
     end = time.monotonic() + _seconds_left(context) + _GRACE
     while not done.wait(min(_PERIOD, max(0.0, end - time.monotonic()))):
@@ -117,8 +146,8 @@ def _waited(done: threading.Event, context: RunContext) -> bool:
     return True
 
 
-def _seconds_left(context: RunContext) -> float:
-    seconds = context.limits.seconds
+def _seconds_left(context: BoundedRun) -> float:
+    seconds: float | None = context.limits.seconds
     if seconds is None:
         return threading.TIMEOUT_MAX - 1
     return min(max(0.0, context.started + seconds - time.monotonic()), threading.TIMEOUT_MAX - 1)
