@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from tools.sweep.__main__ import ONNXRUNTIME, sweep
+from tools.sweep.asking import ONNXRUNTIME, sweep
 from tools.sweep.edges import DTYPES, edges
 from tools.sweep.parties import Child, interp, native
 from tools.sweep.questions import questions

@@ -73,8 +73,8 @@ class Session:
             watch = CancellableRun(self.options(), context)
             run = partial(self.run, self.outputs, feed, watch.options)
             if is_apart:
-                apart = context.abandoned or self.abandoned
-                run = partial(apart.run, run, context, self.path)
+                waiting = context.abandoned or self.abandoned
+                run = partial(waiting.run, run, context, self.path)
             started = time.monotonic()
             try:
                 return translating_errors(partial(cancellable, run, watch), self._refused)

@@ -9,7 +9,7 @@ from typing import Any
 from treadle import ops
 from treadle.errors import KernelError, LimitExceeded, Unsupported
 from treadle.interp.executable import Executable, with_location
-from treadle.interp.long_kernels import apart, is_long_for
+from treadle.interp.long_kernels import is_long_for, run_abandonable
 from treadle.ir import Leaf
 from treadle.plan import RunContext
 from treadle.tracing import Iterations
@@ -36,7 +36,7 @@ def prepare_leaf(leaf: Leaf, path: str) -> Executable | None:
         try:
             size = 0.0 if room is None else room(operands, context, iterations)
             if is_long(operands, size, context):
-                return apart(kernel, operands, context, path)
+                return run_abandonable(kernel, operands, context, path)
             return kernel(operands)
         except KernelError as error:
             raise with_location(error, path, iterations) from error.__cause__
@@ -49,7 +49,7 @@ def _room_for(leaf: Leaf, path: str) -> Callable[..., float] | None:
 
     It raises if these would not fit into memory or the bound of the run.
     """
-    count = ops.result_bytes(leaf)
+    count = ops.needed_bytes(leaf)
     if count is None:
         return None
     most, name = ops.memory_of_machine(), f"{leaf.op}-{leaf.version}"

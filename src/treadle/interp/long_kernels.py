@@ -43,7 +43,7 @@ def _is_large(operands: Sequence[Any], size: float, context: RunContext) -> bool
     return size + sum(getattr(each, "nbytes", 0) for each in operands) > _LARGE
 
 
-def apart(
+def run_abandonable(
     kernel: Callable[[Sequence[Any]], Sequence[Any]],
     operands: Sequence[Any],
     context: RunContext,

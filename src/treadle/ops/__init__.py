@@ -41,7 +41,7 @@ from treadle.ops.schema import (
     schema,
     since_version,
 )
-from treadle.ops.sizes import MISFITS, Count, memory_of_machine, result_bytes
+from treadle.ops.sizes import MISFITS, Count, memory_of_machine, needed_bytes, result_bytes
 from treadle.ops.tensor_protos import (
     array_from_bytes,
     decode_string,
@@ -102,6 +102,7 @@ __all__ = [
     "leaf_to_proto",
     "memory_of_machine",
     "multiplications",
+    "needed_bytes",
     "newest_opset",
     "operand_names",
     "pack",

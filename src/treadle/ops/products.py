@@ -74,14 +74,15 @@ def gather_nd(operands: Sequence[Any], given: Given) -> float:
 
 
 def convolution(operands: Sequence[Any], given: Given) -> float:
-    """An output channel for each kernel, or the padded images."""
+    """An output channel for each kernel."""
     images, kernels = operands[:2]
     maps = _windows(images.shape[2:], kernels.shape[2:], given)
-    return max(images.shape[0] * kernels.shape[0] * maps * images.itemsize, _padded(images, given))
+    return images.shape[0] * kernels.shape[0] * maps * images.itemsize
 
 
-def _padded(images: Any, given: Given) -> float:
-    """The bytes of the images with their pads, which are written before windows are read."""
+def padded(operands: Sequence[Any], given: Given) -> float:
+    """The images with their pads, which are written before windows are read."""
+    images = operands[0]
     inner, rank = images.shape[2:], images.ndim - 2
     pads = given.get("pads") or [0] * 2 * rank
     extents = [max(n + pads[k] + pads[k + rank], 0) for k, n in enumerate(inner)]
@@ -102,11 +103,10 @@ def transposed_convolution(operands: Sequence[Any], given: Given) -> float:
 
 
 def pool(operands: Sequence[Any], given: Given) -> float:
-    """A number for each window, or the padded images."""
+    """A number for each window."""
     images = operands[0]
     maps = _windows(images.shape[2:], given["kernel_shape"], given)
-    result = math.prod(images.shape[:2]) * maps * images.itemsize
-    return max(result, _padded(images, given))
+    return math.prod(images.shape[:2]) * maps * images.itemsize
 
 
 def _windows(inner: Sequence[int], kernel: Sequence[int], given: Given) -> float:

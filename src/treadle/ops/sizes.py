@@ -38,6 +38,16 @@ def result_bytes(leaf: Leaf) -> Count | None:
     return None if count is None else partial(count, given=attributes_of(leaf.attributes))
 
 
+def needed_bytes(leaf: Leaf) -> Count | None:
+    """The same for the larger of the result and what the kernel writes before it."""
+    result = result_bytes(leaf)
+    before = None if leaf.domain else _TEMPORARIES.get(leaf.op)
+    if result is None or before is None:
+        return result
+    temporary = partial(before, given=attributes_of(leaf.attributes))
+    return lambda operands: max(result(operands), temporary(operands))
+
+
 @cache
 def memory_of_machine() -> float:
     """The bytes of memory this process may use; infinite if the system does not tell."""
@@ -182,3 +192,6 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     "STFT": _frames,
     "Tile": _tile,
 }
+_TEMPORARIES: Mapping[str, Callable[..., float]] = dict.fromkeys(
+    ("AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"), products.padded
+)

@@ -86,7 +86,7 @@ class Abandoned:
 
 
 def is_long(work: float, elements: int, context: BoundedRun) -> bool:
-    """Whether a product of so many multiplications is for `Abandoned.run`.
+    """Whether a product of `work` multiplications is for `Abandoned.run`.
 
     Without bounds only in the main thread, where Ctrl-C comes, and only if copying its operands
     costs nothing beside it.

@@ -67,7 +67,7 @@ def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -
 
 
 def poll_after(context: CodegenContext, taken: Index) -> None:
-    """Count down by so many nanoseconds, and poll when due."""
+    """Count down by the given nanoseconds, and poll when due."""
     b, w = context.builder.builder, context.builder
     period = llvm.Constant(I64, SAFEPOINT_PERIOD)
     if isinstance(taken, int):
