@@ -47,13 +47,9 @@ class Programs:
     """The programs of one model; several threads may ask at once.
 
     `found` is the plan of the plain program if it was on disk. `lock` is held while a program is
-<<<<<<< HEAD
     made; a forked process gets a new one. `expand` gives the function by which the standard defines
-    a step. Nothing made here refers back to the session, which ends with its last reference.
-=======
-    made; a forked process gets a new one. `abandoned` is the work that a run of the model could not
-    stop.
->>>>>>> c981a61e (Bounds hold inside numpy's and onnxruntime's products; sparse indices, padded images and reaches are checked; faults name releases)
+    a step, `abandoned` is the work that a run of the model could not stop. Nothing made here refers
+    back to the session, which ends with its last reference.
     """
 
     def __init__(
@@ -63,11 +59,8 @@ class Programs:
         self.made: dict[RunMode, Program] = {}
         self.declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
         self.lock = locked_anew(self)
-<<<<<<< HEAD
         self.expand = partial(_expanded, model.opsets)
-=======
         self.abandoned = Abandoned()
->>>>>>> c981a61e (Bounds hold inside numpy's and onnxruntime's products; sparse indices, padded images and reaches are checked; faults name releases)
 
     def profiled(self, names: Sequence[str], folder: str) -> Programs:
         """New programs, in which engines of these names tell where their time goes."""
