@@ -17,7 +17,7 @@ from tools.sweep.questions import Question
 from treadle import ops
 from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.errors import TreadleError
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 from treadle.ops.elements import tensor_of_string
 
 Answer = list[Any] | str | None

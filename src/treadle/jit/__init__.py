@@ -4,8 +4,9 @@ Only this room uses llvmlite.
 """
 
 from treadle.jit.engine import Jit, cache_folder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.free_kernel import FreeKernel
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.kernel.target import Target
 from treadle.jit.library import (
     Member,

@@ -12,7 +12,7 @@ from treadle.ir import Branch, Call, Leaf, Loop, Model, Step, bodies, operator_o
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.internal_errors import decline_on_internal_error
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.lowering import lowering
 from treadle.jit.policy.companions import may_be_small
 from treadle.jit.policy.profitability import why_host_calls_dominate

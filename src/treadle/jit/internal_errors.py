@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 
 from treadle.boundary import is_debugging, place_of, versions
 from treadle.errors import InternalCompilerWarning
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 
 _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError,

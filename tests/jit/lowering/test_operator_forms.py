@@ -12,8 +12,8 @@ from tests.seeded import seeded
 from tests.values import assert_same
 from treadle import ops
 from treadle.ir import Block, DType, dtype_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import HostCall, Input, Result
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.lowering import lower_block
 from treadle.jit.lowering.lowering_builder import LoweringBuilder

@@ -8,7 +8,7 @@ import pytest
 from tests.jit.leaves import leaf, natively
 from tests.values import assert_same
 from treadle import ops
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 from treadle.plan import FallbackRequired
 
 TABLE = np.arange(24).reshape(2, 3, 4)

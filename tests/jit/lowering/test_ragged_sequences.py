@@ -15,7 +15,7 @@ from tests.jit.lowering.test_boxed_values import floats
 from tests.jit.native import HEAD, check, outcomes
 from treadle.errors import RunError
 from treadle.jit import internal_errors
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.runtime import specialize
 from treadle.jit.runtime.invoke import CompiledKernel
 

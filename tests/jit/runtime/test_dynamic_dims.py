@@ -9,8 +9,8 @@ import treadle
 from tests.jit.native import HEAD, natives, outcomes
 from tests.values import assert_same
 from treadle.errors import RunError
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.runtime import kernel_cache
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel

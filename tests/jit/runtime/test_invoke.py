@@ -145,7 +145,7 @@ def test_a_declined_signature_is_not_compiled_again(monkeypatch):
     tries = []
 
     def refuse(*_):
-        from treadle.jit.kernel.node_builder import Declined
+        from treadle.jit.kernel.declined import Declined
 
         tries.append(1)
         raise Declined("for a test")

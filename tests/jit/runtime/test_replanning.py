@@ -9,7 +9,7 @@ import numpy as np
 import treadle
 from tests.jit.native import HEAD, natives
 from tests.values import assert_same
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.runtime import kernel_cache
 
 MODEL = """g (int64 n, float[2,2] p) => (float[2,2] y) {

@@ -32,8 +32,8 @@ from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I8, I64, POINTER
 from treadle.jit.host.array_memory import contiguous
 from treadle.jit.kernel.artifact import Slot
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.target import PYTHON, Surroundings
 
 _ALIGNMENT = 64

@@ -29,8 +29,8 @@ from treadle import ops
 from treadle.ir import Leaf, Operands, Value, attribute
 from treadle.jit.host.sequence_layout import PACK, UNPACK, elements, nothing, tensors
 from treadle.jit.host.sequence_marshal import elements_of_ragged, ragged_parts
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import BOXED_DOMAIN
-from treadle.jit.kernel.node_builder import Declined
 
 Given = Sequence[Any]
 Run = Callable[[Given], Given]

@@ -16,8 +16,8 @@ from treadle.jit.host.array_memory import data_pointer_slot as memory_words
 from treadle.jit.host.array_memory import row_major
 from treadle.jit.host.boxed_values import is_box_op
 from treadle.jit.host.kernels import HostKernels
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kind, Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import is_known_kind
 
 SHAPE_WORDS_PER_RESULT = -1

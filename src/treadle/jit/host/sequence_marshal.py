@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from treadle import ir
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.declined import Declined
+from treadle.jit.kernel.node_builder import NATIVE
 
 LISTS = frozenset(
     (

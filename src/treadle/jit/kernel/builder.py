@@ -17,6 +17,7 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.constant_view import viewed
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Axis,
     Concat,
@@ -33,7 +34,7 @@ from treadle.jit.kernel.ir import (
     View,
     static_shape,
 )
-from treadle.jit.kernel.node_builder import Declined, NodeBuilder
+from treadle.jit.kernel.node_builder import NodeBuilder
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.kernel.view_bounds import is_identity, part_of_concat, view_place
 

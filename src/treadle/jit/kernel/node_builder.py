@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.ir import DType, dtype_of
 from treadle.jit.kernel.cse import ValueTable
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Block, Constant, Node, Op, Shape, SymbolicDim
 from treadle.jit.kernel.licm import outermost_block
 
@@ -20,18 +21,6 @@ NATIVE = frozenset(
     )
 )  # fmt: skip
 """The element types with native code."""
-
-
-class Declined(Exception):
-    """The region, or a step of it, has no native code; holds the reason."""
-
-
-class Unprofitable(Declined):
-    """Native code is possible, and another engine is expected to be faster."""
-
-    def __init__(self, engine: str, why: str) -> None:
-        super().__init__(f"{engine} is expected to be faster: {why}")
-        self.engine, self.why = engine, why
 
 
 @dataclass(eq=False, slots=True)

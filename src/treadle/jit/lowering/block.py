@@ -27,9 +27,10 @@ from treadle.ir import (
 from treadle.jit.host.sequence_layout import PARTS_DOMAIN
 from treadle.jit.host.sequence_marshal import LISTS
 from treadle.jit.kernel.builder import WrongElementGuess
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Constant as ConstantNode
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.lowering.branch import lower_branch
 from treadle.jit.lowering.host_call import lower_host_call
 from treadle.jit.lowering.loop import lower_loop

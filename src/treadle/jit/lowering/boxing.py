@@ -9,8 +9,9 @@ from treadle.ir import DType, Tensor
 from treadle.jit.host.boxed_values import box_op
 from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Block, DimOf, HostCall, Kind, Node, Number, Result
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.kernel.traversal import all_nodes, makes_objects
 
 OBJECT: Kind = (DType.INT64, ())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Block,
     CarriedArg,
@@ -17,7 +18,6 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
 )
-from treadle.jit.kernel.node_builder import Declined
 
 Nodes = Sequence[Node]
 Body = Callable[[Node, Nodes], tuple[Nodes, Nodes]]

@@ -18,8 +18,9 @@ from treadle.errors import InvalidModel, KernelError, Unsupported
 from treadle.ir import Leaf, Symbol, Tensor, dtype_of
 from treadle.jit.host.kernels import Given
 from treadle.jit.host.sequence_marshal import is_list
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Constant, HostCall, Kind, Node, Number, SymbolicDim
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.lowering.boxing import OBJECT, box_call, boxed, kind_of
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 

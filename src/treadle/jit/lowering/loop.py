@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from treadle import ir
 from treadle.ir import DType
 from treadle.jit.kernel.builder import WrongElementGuess
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Block,
     CarriedArg,
@@ -20,7 +21,6 @@ from treadle.jit.kernel.ir import (
     Stack,
     SymbolicDim,
 )
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import is_inside
 from treadle.jit.lowering.boxing import (
     appended,

@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle import ir
 from treadle.ir import DType
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Block,
     CarriedArg,
@@ -19,7 +20,6 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
 )
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.boxing import (
     extent_of,
     item_of,

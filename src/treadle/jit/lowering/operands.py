@@ -8,8 +8,8 @@ from typing import Any
 from treadle import ir
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.boxing import types_of, unboxed
 from treadle.jit.lowering.operators.layout import dropped

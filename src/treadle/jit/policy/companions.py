@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from treadle.ir import Leaf, Optional, Sequence, Step, Tensor, Value, reads
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.lowering import lowering
 from treadle.plan import is_compute_heavy
 

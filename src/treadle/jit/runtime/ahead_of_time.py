@@ -21,8 +21,9 @@ from treadle.ir import (
     show_type,
 )
 from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.declined import Declined, Unprofitable
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
-from treadle.jit.kernel.node_builder import NATIVE, Declined, Unprofitable
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.runtime.dynamic_dims import Axes, opened_signature

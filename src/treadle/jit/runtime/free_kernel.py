@@ -8,9 +8,9 @@ from dataclasses import replace
 from treadle.ir import Call, Leaf, Step, Type, bodies, operator_of
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
 from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kernel
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.target import Surroundings, Target
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.ahead_of_time import expected

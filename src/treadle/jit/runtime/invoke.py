@@ -25,8 +25,8 @@ from treadle.jit.host.calls import host_call
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, Loop, Node, Result, SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.runtime.clocks import Clocks, clocked
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel

@@ -18,8 +18,8 @@ import numpy as np
 
 from treadle.ir import Leaf
 from treadle.jit.host.boxed_values import HANDLE
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.kernel_records import KernelRecords

@@ -14,8 +14,9 @@ from treadle.jit.host.array_memory import row_major
 from treadle.jit.host.boxed_values import enter_boxes
 from treadle.jit.host.calls import ShapeChanged
 from treadle.jit.host.sequence_marshal import stack_elements, unstack_elements
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
-from treadle.jit.kernel.node_builder import NATIVE, Declined
+from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.runtime.ahead_of_time import predicted_report
 from treadle.jit.runtime.invoke import GuardFailed, invoke
 from treadle.jit.runtime.kernel_cache import KernelCache

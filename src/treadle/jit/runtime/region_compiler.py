@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.kernel.declined import Declined, Unprofitable
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
-from treadle.jit.kernel.node_builder import Declined, Unprofitable
 from treadle.jit.kernel.traversal import all_nodes, makes_objects
 from treadle.jit.policy.profitability import why_unprofitable
 from treadle.jit.runtime.compilation import compiled, loaded, machine_code_of

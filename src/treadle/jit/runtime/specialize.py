@@ -16,6 +16,7 @@ from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.debugging import check_when_debugging
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Block as BlockNode
 from treadle.jit.kernel.ir import (
     Constant,
@@ -29,7 +30,6 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.ir import Loop as LoopNode
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.lowering import lower_steps, nothing
 from treadle.jit.lowering.lowering_builder import LoweringBuilder

@@ -7,7 +7,7 @@ import os
 import sys
 from functools import cache
 
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 
 MACHINE = "x86_64"
 SYMBOLS: dict[str, int] = {}

@@ -8,8 +8,8 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
 
 Operands = Sequence[Node]

@@ -10,8 +10,8 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import ArgTopK, Axis, Cumulative, Gather, Node, Number
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.counted_loop import Nodes
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, same, steps
 from treadle.jit.lowering.operators.reduce import reduced

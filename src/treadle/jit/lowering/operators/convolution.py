@@ -15,8 +15,8 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.gather_scatter import same
 from treadle.jit.lowering.operators.matmul import product

@@ -10,8 +10,8 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Iota, Node, Number
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.layout import extent_of
 from treadle.jit.lowering.registry import NARROW, lowers
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Concat, Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import same
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.padding import padded

@@ -11,8 +11,8 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, packed
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, MatMul, Node, Number
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import same
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import in_float32, lowers

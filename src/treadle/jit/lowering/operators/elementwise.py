@@ -10,8 +10,8 @@ from typing import Any
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Constant, Elementwise, Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
 
 Operands = Sequence[Node]

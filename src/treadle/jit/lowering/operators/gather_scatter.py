@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Axis,
     Constant,
@@ -22,7 +23,6 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
     Take,
 )
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.registry import lowers
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Constant, Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.registry import lowers
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, array_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Axis,
     CarriedArg,
@@ -21,7 +22,6 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
 )
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.slice import axis_slice, sliced, strided, times_within
 from treadle.jit.lowering.registry import lowers

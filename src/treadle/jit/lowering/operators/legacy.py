@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.registry import TABLE, Lowering, lowers
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import FlatNonzero, Node, Reduce
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, picked
 from treadle.jit.lowering.operators.layout import concat_along

@@ -12,8 +12,8 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.argmax_topk import hardmax
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index

@@ -10,8 +10,8 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, array_of, extents_of, packed
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number, SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, picked, same, steps
 from treadle.jit.lowering.operators.layout import concat_along, extent_of, whole_numbers
 from treadle.jit.lowering.registry import lowers

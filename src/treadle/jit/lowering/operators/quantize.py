@@ -13,8 +13,8 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index
 from treadle.jit.lowering.operators.integer_product import centred, whole_product
 from treadle.jit.lowering.operators.reduce import reduced

@@ -9,8 +9,8 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, Number, Reduce, SymbolicDim
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.layout import dropped, whole_numbers
 from treadle.jit.lowering.registry import as_floats, in_float32, lowers
 

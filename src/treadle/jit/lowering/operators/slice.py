@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Constant, Elementwise, Node, Number
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import picked, steps
 
 Bound = int | Node

@@ -14,8 +14,8 @@ import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Cumulative, Gather, Node, Number, Reshape, Scatter, Take
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import steps
 from treadle.jit.lowering.operators.layout import concat_along, listed
 from treadle.jit.lowering.operators.reduce import reduced

@@ -13,8 +13,8 @@ from treadle import ops
 from treadle.ir import DType, Leaf, Tensor
 from treadle.jit.host.sequence_layout import KNOWN, PACK, UNPACK, elements, nothing, tensors
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import BOXED_DOMAIN, Empty, HostCall, Kind, Node
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.boxing import OBJECT, box_call
 from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, steps
 from treadle.jit.lowering.operators.reduce import reduced

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from treadle import ir
 from treadle.ir import Block, Branch, Declaration, DType, Leaf, Loop, Operands, Step, Tensor, Value
 from treadle.jit.host.sequence_layout import OPERATORS, PACK, PARTS_DOMAIN, UNPACK, known_layout
-from treadle.jit.kernel.node_builder import Declined
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.lowering.sequences.element_types import ElementTypes
 
 

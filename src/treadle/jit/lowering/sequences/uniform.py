@@ -15,6 +15,7 @@ import numpy as np
 from treadle import ir, ops
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, WrongElementGuess, array_of
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Axis,
     CarriedArg,
@@ -25,7 +26,6 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
 )
-from treadle.jit.kernel.node_builder import Declined
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.operators.slice import axis_slice
