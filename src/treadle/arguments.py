@@ -38,7 +38,7 @@ def naming_fields(kind: _Kind) -> _Kind:
     The dataclass has slots and checks what is set; defaults are set without checks.
     """
     names = [each.name for each in fields(kind)]
-    construct = kind.__init__  # type: ignore[misc]
+    construct = vars(kind)["__init__"]
     sets = [(getattr(kind, each.name).__set__, each) for each in fields(kind)]
     plain = [(put, each.default) for put, each in sets if each.default is not MISSING]
     made = [
@@ -60,7 +60,7 @@ def naming_fields(kind: _Kind) -> _Kind:
         for put, make in made:
             put(self, make())
 
-    kind.__init__ = __init__  # type: ignore[misc]
+    type.__setattr__(kind, "__init__", __init__)
     return kind
 
 

@@ -78,6 +78,6 @@ def listed(names: Sequence[str]) -> Sequence[str]:
 def picked(outputs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
     """The outputs at these positions; repeated ones are copied, so that none share memory."""
     return [
-        deepcopy(outputs[place]) if place in positions[:number] else outputs[place]
-        for number, place in enumerate(positions)
+        deepcopy(outputs[index]) if index in positions[:number] else outputs[index]
+        for number, index in enumerate(positions)
     ]

@@ -155,10 +155,10 @@ class IOBinding:
         return [self._ortvalue(name) for name in self._places if name in self._made]
 
     def _ortvalue(self, name: str) -> Any:
-        place, value = self._places[name], self._made[name]
-        if place.ortvalue is not None:
-            return place.ortvalue
-        return delegate.to_ortvalue(value, self.session.output_type(name), *place.device)
+        binding, value = self._places[name], self._made[name]
+        if binding.ortvalue is not None:
+            return binding.ortvalue
+        return delegate.to_ortvalue(value, self.session.output_type(name), *binding.device)
 
     def get_outputs_as_ortvaluevector(self) -> Any:
         """The outputs of the last run as onnxruntime's OrtValueVector."""

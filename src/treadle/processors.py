@@ -53,10 +53,10 @@ def _folders(root: Path, own: Path) -> Iterator[Path]:
             continue
         top = root / "cpu" if controllers else root
         yield top
-        place = top
+        folder = top
         for part in Path(path.lstrip("/")).parts:
-            place = place / part
-            yield place
+            folder = folder / part
+            yield folder
 
 
 def _limit(folder: Path) -> float | None:

@@ -108,22 +108,22 @@ class Timed:
         """Record the finished step, if the event ends one."""
         now = time.perf_counter_ns()
         if isinstance(event, ValueMade) and event.step:
-            place = self.places.get(event.step) or Location(event.step, "interp", event.step)
-            key = (place.path, event.iterations)
+            location = self.places.get(event.step) or Location(event.step, "interp", event.step)
+            key = (location.path, event.iterations)
             if key != self._heard:  # the further results of the same come at once
-                self._note(place, event.iterations, now)
+                self._note(location, event.iterations, now)
             self._heard = key
         self._last = now
 
-    def _note(self, place: Location, iterations: Iterations, now: int) -> None:
+    def _note(self, location: Location, iterations: Iterations, now: int) -> None:
         args = {
-            "op_name": place.operators,
-            "engine": place.engine,
+            "op_name": location.operators,
+            "engine": location.engine,
             "provider": "CPUExecutionProvider",
             "iterations": ",".join(map(str, iterations)),
         }
         start = self._last or self.started
-        self.profile.add("Node", f"{place.path}_kernel_time", start, now, args)
+        self.profile.add("Node", f"{location.path}_kernel_time", start, now, args)
 
     def done(self) -> None:
         """The run has ended."""

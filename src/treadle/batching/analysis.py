@@ -87,11 +87,11 @@ class _Analysis:
         for constant in block.constants:
             self.known[constant.value] = constant.array
         for position, step in enumerate(block.steps):
-            place = step_path(path, step, position)
+            location = step_path(path, step, position)
             try:
-                made = self.step(step, place, states)
+                made = self.step(step, location, states)
             except Mixed as why:
-                raise why if why.path else Mixed(why.reason, place) from None
+                raise why if why.path else Mixed(why.reason, location) from None
             for value, state in zip(step.results, made, strict=True):
                 if value is not None:
                     states[value] = _settled(state)
@@ -220,5 +220,5 @@ def _settled(state: State) -> State:
 
 def _constant(leaf: Leaf) -> np.ndarray | None:
     """The value of a Constant that is a tensor."""
-    held = ops.bind_kernel(leaf)(())[0]
-    return held if isinstance(held, np.ndarray) else None
+    known = ops.bind_kernel(leaf)(())[0]
+    return known if isinstance(known, np.ndarray) else None

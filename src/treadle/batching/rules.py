@@ -85,7 +85,7 @@ def _matmul(given: Operator) -> State:
         raise Mixed("it may sum over the rows")
     if places[0] == -1 or places[1] == -2:
         raise Mixed("it sums over the rows")
-    found = {place for place in places if place is not None}
+    found = {index for index in places if index is not None}
     if len(found) != 1:
         raise Mixed("it combines every row of one operand with every row of the other")
     (back,) = found

@@ -44,11 +44,11 @@ def _reshaped(given: Operator) -> State:
     rows = before[given.axis()]
     if not isinstance(rows, Symbol) or rows not in after:
         raise Mixed("the result has no axis for the rows")
-    place = list(after).index(rows)
+    index = list(after).index(rows)
     outer = _product(before[: given.axis()])
-    if outer is None or outer != _product(after[:place]):
+    if outer is None or outer != _product(after[:index]):
         raise Mixed("it moves elements from row to row")
-    return Axis(place)
+    return Axis(index)
 
 
 def _product(dims: Sequence[Dim]) -> Dim:

@@ -17,26 +17,26 @@ Columns = Mapping[str, Column]
 def describe(
     pair: Match,
     found: Unequal,
-    place: OutputPosition | None,
+    position: OutputPosition | None,
     columns: tuple[Columns, Columns],
     matches: Iterable[Match],
     bounds: Bounds,
     start: int = 0,
 ) -> FirstDifference:
-    """Describe the first difference: the step at `place` defines the value of `pair`.
+    """Describe the first difference: the step at `position` defines the value of `pair`.
 
     `columns` has the recorded values of both sides; `start` is added to the outermost iteration.
     """
     path, operator, why = pair.wanted, "", "the values differ"
     inputs: dict[str, tuple[Any, Any]] = {}
-    if place is not None:
-        path, operator = place.step or pair.wanted, place.operator
-        why = _why(pair, found, place)
+    if position is not None:
+        path, operator = position.step or pair.wanted, position.operator
+        why = _why(pair, found, position)
         by_name = {m.got: m for m in matches}
-        for name in place.operands:
-            inputs |= _input(name, place, found, by_name, *columns)
-    if found.only and place is not None and place.owner:
-        path, operator = place.owner, _operator(place.owner)
+        for name in position.operands:
+            inputs |= _input(name, position, found, by_name, *columns)
+    if found.only and position is not None and position.owner:
+        path, operator = position.owner, _operator(position.owner)
     return FirstDifference(
         path, operator or _operator(path), pair.wanted, shifted(found.iterations, start), why,
         found.got, found.wanted, element(found.got, found.wanted, bounds), inputs,
@@ -53,7 +53,7 @@ def _operator(path: str) -> str:
     return path.rpartition("/")[2].rpartition("_")[0].capitalize()
 
 
-def _why(pair: Match, found: Unequal, place: OutputPosition) -> str:
+def _why(pair: Match, found: Unequal, position: OutputPosition) -> str:
     if found.only:
         side = "the first side" if found.only == "got" else "the second side"
         return f"only {side} computes {pair.wanted} in this iteration"
@@ -61,21 +61,21 @@ def _why(pair: Match, found: Unequal, place: OutputPosition) -> str:
         return f"it runs {found.got} iterations, wanted {found.wanted}"
     if pair.wanted.endswith("@taken"):
         return "it takes its other branch"
-    if not place.operator:
+    if not position.operator:
         return "its result differs from its input"
     return "its inputs agree, its results do not"
 
 
 def _input(
     name: str,
-    place: OutputPosition,
+    position: OutputPosition,
     found: Unequal,
     by_name: Mapping[str, Match],
     one: Columns,
     other: Columns,
 ) -> dict[str, tuple[Any, Any]]:
     """The operand of this name on both sides: of the step's block, or the nearest outer one."""
-    path, iterations = place.path, found.iterations
+    path, iterations = position.path, found.iterations
     while path:
         pair = by_name.get(f"{path}/{name}")
         if pair is not None:

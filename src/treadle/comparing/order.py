@@ -44,8 +44,8 @@ def _of_block(
     block: Block, path: str, owner: str, prefix: tuple[int, ...]
 ) -> Iterator[tuple[str, OutputPosition]]:
     for param in block.params:
-        place = OutputPosition(owner, path, owner, (*prefix, 0), "")
-        yield f"{path}/{param.name}", place
+        entry = OutputPosition(owner, path, owner, (*prefix, 0), "")
+        yield f"{path}/{param.name}", entry
     for position, step in enumerate(block.steps):
         yield from _of_step(step, step_path(path, step, position), path, owner, prefix, position)
 

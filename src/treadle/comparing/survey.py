@@ -125,15 +125,15 @@ class Survey:
             order.get(name)
             for order, name in zip(self._orders, (pair.got, pair.wanted), strict=True)
         )
-        place, numbers = theirs or mine, shifted(found.iterations, part.start)
-        key = place.key(numbers) if place else (*numbers, self.matches.index(pair))
+        position, numbers = theirs or mine, shifted(found.iterations, part.start)
+        key = position.key(numbers) if position else (*numbers, self.matches.index(pair))
         if self._key is not None and key >= self._key:
             return False
         around = part.around
         columns = dict(around[0]) | dict(part.got), dict(around[1]) | dict(part.wanted)
         self._key = key
         self.first = describe(
-            pair, found, mine or place, columns, self.matches, self.bounds, part.start
+            pair, found, mine or position, columns, self.matches, self.bounds, part.start
         )
         return True
 

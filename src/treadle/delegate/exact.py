@@ -144,8 +144,8 @@ Along = Callable[[ExportScope, Value, int], Value]
 
 def _at(op: str) -> Along:
     def along(draft: ExportScope, x: Value, axis: int) -> Value:
-        place = draft.leaf(op, x, axis=axis, keepdims=1)
-        return draft.leaf("GatherElements", x, place, axis=axis)
+        index = draft.leaf(op, x, axis=axis, keepdims=1)
+        return draft.leaf("GatherElements", x, index, axis=axis)
 
     return along
 
@@ -197,8 +197,8 @@ _AXES_ARE_OPERANDS, _FIRST_OPSET = 13, 11
 
 def _axes(draft: ExportScope, step: Leaf, operands: Operands) -> list[int]:
     if "axes" in step.attributes:
-        held = step.attributes["axes"].value
-        return [a for a in held if isinstance(a, int)] if isinstance(held, tuple) else []
+        attribute = step.attributes["axes"].value
+        return [a for a in attribute if isinstance(a, int)] if isinstance(attribute, tuple) else []
     given = operands[1] if len(operands) > 1 else None
     if given is None:
         return []
@@ -209,8 +209,8 @@ def _axes(draft: ExportScope, step: Leaf, operands: Operands) -> list[int]:
 
 
 def _flag(step: Leaf, name: str, default: int) -> bool:
-    held = step.attributes.get(name)
-    return bool(default if held is None else held.value)
+    attribute = step.attributes.get(name)
+    return bool(default if attribute is None else attribute.value)
 
 
 def _rank(value: Value | None) -> int | None:

@@ -138,8 +138,8 @@ def _remember(draft: ExportScope, step: Leaf, results: Operands) -> None:
     """Record the content of a Constant that holds numbers."""
     if step.domain or step.op != "Constant" or results[0] is None:
         return
-    (held,) = (each.value for each in step.attributes.values())
-    array = held.array if isinstance(held, Literal) else np.array(held)
+    (attributes,) = (each.value for each in step.attributes.values())
+    array = attributes.array if isinstance(attributes, Literal) else np.array(attributes)
     if array.dtype.kind in "biuf":
         draft.shared.contents[results[0].name] = array
 
@@ -311,8 +311,8 @@ def _write_scan(draft: ExportScope, step: Loop, path: str) -> None:
     slices = [body.renamed(port.param, trusted(port.param)) for port in view.sliced]
     body.params += [*carried, *slices, *captured]
     _fill(body, step.body)
-    held = {*body.params, *(constant.value for constant in body.constants)}
-    given = _copied(body, step.body.results[1:], held)
+    attributes = {*body.params, *(constant.value for constant in body.constants)}
+    given = _copied(body, step.body.results[1:], attributes)
     slicing: list[Sliced] = [port.role for port in view.sliced]
     written = replace(
         step,

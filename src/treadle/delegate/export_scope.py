@@ -153,9 +153,9 @@ class ExportScope:
         Measured: onnxruntime 1.31 crashes when it folds an If whose results have no types.
         """
         claims = [Declaration(value.declared if value is not None else None) for value in results]
-        for place, type_ in enumerate(types):
-            if claims[place].type is None:
-                claims[place] = Declaration(_closed(type_))
+        for index, type_ in enumerate(types):
+            if claims[index].type is None:
+                claims[index] = Declaration(_closed(type_))
         params, constants, steps = tuple(self.params), tuple(self.constants), tuple(self.steps)
         return Block(params, constants, steps, tuple(results), tuple(claims), name)
 

@@ -156,9 +156,9 @@ _COUNTS: Mapping[tuple[str, str], tuple[str, ...]] = {
 def extent_refusal(step: Leaf) -> str:
     """Why the kernel would crash the process, from the known extents; "" otherwise."""
     for name in _COUNTS.get((step.domain, step.op), ()):
-        held = step.attributes.get(name)
-        if held is not None and isinstance(held.value, int) and held.value > _MOST:
-            return f"onnxruntime crashes the process if {name} is {held.value}"
+        attribute = step.attributes.get(name)
+        if attribute is not None and isinstance(attribute.value, int) and attribute.value > _MOST:
+            return f"onnxruntime crashes the process if {name} is {attribute.value}"
     demands = _demands(step)
     shapes = [*map(_shape, step.operands)] if demands else []
     wrong = (demand for demand in demands if demand.holds(shapes) is False)

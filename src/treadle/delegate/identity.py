@@ -62,9 +62,9 @@ def _file(
     inputs: Sequence[Value],
     result: Type,
     attributes: Mapping[str, Attribute] | None = None,
-    held: Constant | None = None,
+    content: Constant | None = None,
 ) -> bytes:
-    constants = (held,) if held is not None else ()
+    constants = (content,) if content is not None else ()
     operands = (*inputs, *(constant.value for constant in constants))
     y = Value(GIVEN, result)
     step = Leaf("", op, _OPSET, operands, (y,), attributes or {})

@@ -142,8 +142,8 @@ def _labels(step: Leaf) -> int:
 
 
 def _list(step: Leaf, name: str) -> Sequence[object]:
-    held = step.attributes.get(name)
-    return held.value if held is not None and isinstance(held.value, tuple) else ()
+    attribute = step.attributes.get(name)
+    return attribute.value if attribute is not None and isinstance(attribute.value, tuple) else ()
 
 
 def _moves_rows_of_text(step: Leaf) -> bool:

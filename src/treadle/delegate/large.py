@@ -99,8 +99,8 @@ def by_numpy(region: Region) -> Evaluate | None:
     """
     if len(region.steps) > _MOST_STEPS or not all(map(_is_whole, region.steps)):
         return None
-    held = {c.value: c.data.array for c in region.constants if isinstance(c.data, Literal)}
-    if len(held) < len(region.constants):
+    attribute = {c.value: c.data.array for c in region.constants if isinstance(c.data, Literal)}
+    if len(attribute) < len(region.constants):
         return None
     leaves = [step for step in region.steps if isinstance(step, Leaf)]
     kernels = [
@@ -108,12 +108,12 @@ def by_numpy(region: Region) -> Evaluate | None:
     ]
 
     def evaluate(inputs: Sequence[Any]) -> list[Any]:
-        values: dict[Value, Any] = {**held, **dict(zip(region.inputs, inputs, strict=True))}
+        values: dict[Value, Any] = {**attribute, **dict(zip(region.inputs, inputs, strict=True))}
         with ops.ignore_fp_warnings():
             for operands, kernel, results in kernels:
                 given = kernel([None if v is None else values[v] for v in operands])
                 values.update((v, each) for v, each in zip(results, given, strict=True) if v)
-        return _own([values[value] for value in region.outputs], [*inputs, *held.values()])
+        return _own([values[value] for value in region.outputs], [*inputs, *attribute.values()])
 
     return evaluate
 

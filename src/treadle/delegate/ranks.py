@@ -94,8 +94,8 @@ def _heads(step: Leaf, name: str) -> bool:
 
 
 def _einsum_ranks(step: Leaf) -> Ranks:
-    held = step.attributes.get("equation")
-    equation = held.value if held is not None else b""
+    attribute = step.attributes.get("equation")
+    equation = attribute.value if attribute is not None else b""
     text = equation.decode("utf-8", "replace") if isinstance(equation, bytes) else ""
     terms = text.split("->")[0].split(",")
     return {k: (sum(map(str.isalpha, term)), _MOST) for k, term in enumerate(terms)}

@@ -33,4 +33,4 @@ def _with_some(call: NamedCall, names: Sequence[str], feed: dict[str, object]) -
 
 def _in_order(call: NamedCall, places: Sequence[int], feed: dict[str, object]) -> list[Any]:
     made = call(feed)
-    return [made[place] for place in places]
+    return [made[index] for index in places]

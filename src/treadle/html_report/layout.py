@@ -203,8 +203,8 @@ def _place(
         room += widths[vertex] / 2 + (widths[row[number - 1]] / 2 + _GAP if number else 0.0)
         offsets.append(room)
     blocks: list[tuple[float, int]] = []
-    for place, offset in zip(wanted, offsets, strict=True):
-        mean, count = place - offset, 1
+    for x, offset in zip(wanted, offsets, strict=True):
+        mean, count = x - offset, 1
         while blocks and blocks[-1][0] > mean:
             other, size = blocks.pop()
             mean, count = (mean * count + other * size) / (count + size), count + size

@@ -26,57 +26,57 @@ from treadle.ir import (
 from treadle.limits import poll
 
 
-def infer_block(run: Inference, block: Block, params: Sequence[Fact], place: Scope) -> list[Fact]:
+def infer_block(run: Inference, block: Block, params: Sequence[Fact], scope: Scope) -> list[Fact]:
     """Infer the facts of the block's results, and write those of all its values to `run.facts`."""
     for param, fact in zip(block.params, params, strict=True):
-        run.facts[param] = fact if place.repeats else with_claim(fact, param, place)
+        run.facts[param] = fact if scope.repeats else with_claim(fact, param, scope)
     defaults = set(block.params)
     for constant in block.constants:
         if constant.value not in defaults:
             run.facts[constant.value] = constant_fact(constant)
     for position, step in enumerate(block.steps):
         poll()
-        here = _at(place, step, position)
+        here = _at(scope, step, position)
         run.conflicts.pop(here.path, None)
         facts = infer_step(run, step, here)
         for value, fact in zip(step.results, facts, strict=True):
             if value is not None:
-                run.facts[value] = with_claim(fact, value, place)
+                run.facts[value] = with_claim(fact, value, scope)
     return [run.of(value) for value in block.results]
 
 
-def _at(place: Scope, step: Step, position: int) -> Scope:
-    path = f"{place.path}/{path_segment(operator_of(step), position)}"
+def _at(scope: Scope, step: Step, position: int) -> Scope:
+    path = f"{scope.path}/{path_segment(operator_of(step), position)}"
     shown = path
-    if step.info.path or place.shown != place.path:
-        shown = step_path(place.shown, step, position)
-    return place.at(path, shown)
+    if step.info.path or scope.shown != scope.path:
+        shown = step_path(scope.shown, step, position)
+    return scope.at(path, shown)
 
 
-def infer_step(run: Inference, step: Step, place: Scope) -> list[Fact]:
+def infer_step(run: Inference, step: Step, scope: Scope) -> list[Fact]:
     """One fact per result of the step."""
     match step:
         case Leaf():
-            return infer_leaf(run, step, place)
+            return infer_leaf(run, step, scope)
         case Loop():
-            return infer_loop(run, step, place)
+            return infer_loop(run, step, scope)
         case Branch():
-            return infer_branch(run, step, place)
+            return infer_branch(run, step, scope)
         case Call():
-            return infer_call(run, step, place)
+            return infer_call(run, step, scope)
 
 
-def with_claim(fact: Fact, value: Value, place: Scope) -> Fact:
+def with_claim(fact: Fact, value: Value, scope: Scope) -> Fact:
     """The fact, or the file's declaration if inference found nothing.
 
     Inside a loop only the dtype and the rank of a declaration are used: exporters declare the shape
     of the first iteration.
     """
     claim = value.declared
-    if claim is None or place.functions or not place.believes or _is_known(fact):
+    if claim is None or scope.functions or not scope.believes or _is_known(fact):
         return fact
     return replace(
-        fact, type=meet_types(fact.type, without_dims(claim) if place.repeats else claim)
+        fact, type=meet_types(fact.type, without_dims(claim) if scope.repeats else claim)
     )
 
 

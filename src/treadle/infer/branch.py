@@ -7,16 +7,16 @@ from treadle.infer.facts import Fact, join, truth
 from treadle.ir import Branch
 
 
-def infer_branch(run: Inference, branch: Branch, place: Scope) -> list[Fact]:
+def infer_branch(run: Inference, branch: Branch, scope: Scope) -> list[Fact]:
     """Join both blocks' results (Operators.md, If); a constant condition selects one block's.
 
     A conflict in a block that may never run is reported as possible, not as certain.
     """
     taken = truth(run.of(branch.condition))
     operands = [run.of(value) for value in branch.operands]
-    then = run.block(branch.then, operands, place.body("then_branch", doubtful=taken is not True))
+    then = run.block(branch.then, operands, scope.body("then_branch", doubtful=taken is not True))
     otherwise = run.block(
-        branch.otherwise, operands, place.body("else_branch", doubtful=taken is not False)
+        branch.otherwise, operands, scope.body("else_branch", doubtful=taken is not False)
     )
     if taken is not None:
         return then if taken else otherwise

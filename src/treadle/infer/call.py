@@ -18,7 +18,7 @@ from treadle.ir import Sequence as SequenceType
 Rule = Callable[[Inference, Call, Sequence[Fact], Scope], list[Fact]]
 
 
-def infer_call(run: Inference, call: Call, place: Scope) -> list[Fact]:
+def infer_call(run: Inference, call: Call, scope: Scope) -> list[Fact]:
     """Infer one fact per result of the call.
 
     Results of a function without a definition get no facts.
@@ -26,25 +26,25 @@ def infer_call(run: Inference, call: Call, place: Scope) -> list[Fact]:
     facts = [run.of(value) for value in call.operands]
     rule = _RULES.get(call.function)
     if rule is not None and call.function not in run.model.functions:
-        return rule(run, call, facts, place)
-    return _function(run, call, facts, place)
+        return rule(run, call, facts, scope)
+    return _function(run, call, facts, scope)
 
 
-def _function(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
+def _function(run: Inference, call: Call, facts: Sequence[Fact], scope: Scope) -> list[Fact]:
     function = run.model.functions.get(call.function)
     if (
         function is None
-        or call.function in place.functions
+        or call.function in scope.functions
         or len(facts) > len(function.block.params)
     ):
         return [UNKNOWN] * len(call.results)
-    given = {**function.defaults, **resolved(call.attributes, place.attributes)}
-    key = (call.function, _values(given), tuple(facts), place.doubtful)
-    run.caller.inner[place.path] = key
+    given = {**function.defaults, **resolved(call.attributes, scope.attributes)}
+    key = (call.function, _values(given), tuple(facts), scope.doubtful)
+    run.caller.inner[scope.path] = key
     if key not in run.calls:
-        functions = (*place.functions, call.function)
+        functions = (*scope.functions, call.function)
         shown = str(call.function)
-        inner = Scope(place.path, shown, given, functions, doubtful=place.doubtful)
+        inner = Scope(scope.path, shown, given, functions, doubtful=scope.doubtful)
         params = [*facts, *[UNKNOWN] * (len(function.block.params) - len(facts))]
         record = run.calls[key] = CallRecord(call.function)
         outer, run.caller = run.caller, record
@@ -75,7 +75,7 @@ def _closed(fact: Fact, known: frozenset[str]) -> Fact:
     return map_dims(fact, lambda dim: dim if dim_symbols(dim) <= known else None)
 
 
-def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
+def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], scope: Scope) -> list[Fact]:
     """Infer SequenceMap: each result is a sequence of the body's results for one element."""
     captured = [run.of(value) for value in call.captures]
     params = [*(Fact(_element(fact.type)) for fact in facts), *captured]
@@ -83,7 +83,7 @@ def _sequence_map(run: Inference, call: Call, facts: Sequence[Fact], place: Scop
     counts = (len(params), len(call.results))
     if body is None or (len(body.params), len(body.results)) != counts:
         return [UNKNOWN] * len(call.results)
-    given = run.block(body, params, place.body("body", repeats=True))
+    given = run.block(body, params, scope.body("body", repeats=True))
     return [Fact(SequenceType(fact.type)) for fact in given]
 
 

@@ -108,17 +108,17 @@ class Inference:
     def __post_init__(self) -> None:
         self.caller = self.root
 
-    def block(self, block: Block, params: Sequence[Fact], place: Scope) -> list[Fact]:
+    def block(self, block: Block, params: Sequence[Fact], scope: Scope) -> list[Fact]:
         """Infer the facts of the block's results for these facts of its params.
 
         The result is cached: a repeated question for the same body with the same params, in the
         same call of a function, is answered from the cache.
         """
-        asked = (tuple(params), place.doubtful, self.caller)
-        last = self.bodies.get(place.path)
+        asked = (tuple(params), scope.doubtful, self.caller)
+        last = self.bodies.get(scope.path)
         if last is None or last[0] != asked:
-            last = asked, self.rule(self, block, params, place)
-            self.bodies[place.path] = last
+            last = asked, self.rule(self, block, params, scope)
+            self.bodies[scope.path] = last
         return last[1]
 
     def of(self, value: Value | None) -> Fact:

@@ -40,8 +40,8 @@ def content_of(leaf: Leaf, facts: Sequence[Fact], type_: Type | None) -> Content
     content = rule(leaf, facts)
     if content is None or len(content) != (type_.shape[0] if type_.shape else 1):
         return None
-    held = tuple(_held(entry, type_.dtype) for entry in content)
-    return held if not held or any(entry is not None for entry in held) else None
+    entries = tuple(_held(entry, type_.dtype) for entry in content)
+    return entries if not entries or any(entry is not None for entry in entries) else None
 
 
 def _is_short(shape: Shape) -> bool:

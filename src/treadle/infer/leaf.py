@@ -40,19 +40,19 @@ _NUMBERS = {
 }
 
 
-def infer_leaf(run: Inference, leaf: Leaf, place: Scope) -> list[Fact]:
+def infer_leaf(run: Inference, leaf: Leaf, scope: Scope) -> list[Fact]:
     """Infer one fact per result.
 
     Operands that the leaf rejects are a conflict and yield no facts.
     """
-    leaf = with_attributes(leaf, place.attributes)
+    leaf = with_attributes(leaf, scope.attributes)
     facts = [run.of(value) for value in leaf.operands]
     if not is_well_formed(leaf):
         return [UNKNOWN] * len(leaf.results)
     for name, block in leaf.blocks.items():
         captured = [run.of(value) for value in leaf.captures]
         given = [UNKNOWN] * (len(block.params) - len(captured))
-        run.block(block, [*given, *captured], place.body(name, repeats=True, doubtful=True))
+        run.block(block, [*given, *captured], scope.body(name, repeats=True, doubtful=True))
     if leaf.op == "Constant" and leaf.domain == "":
         return [constant_of(leaf)]
     if leaf.op == "Identity" and leaf.domain == "" and len(facts) == 1:
@@ -61,7 +61,7 @@ def infer_leaf(run: Inference, leaf: Leaf, place: Scope) -> list[Fact]:
     if found is not None:
         return [found]
     type_ = shapes.type_of(leaf, facts) or type_of_short_pool(leaf, _first(facts))
-    types = [type_] if type_ is not None else _standard(run, leaf, facts, place)
+    types = [type_] if type_ is not None else _standard(run, leaf, facts, scope)
     if len(types) != 1:
         return [Fact(each) for each in types]
     if isinstance(types[0], SequenceType):
@@ -141,14 +141,14 @@ def resolved(
 
 
 def _standard(
-    run: Inference, leaf: Leaf, facts: Sequence[Fact], place: Scope
+    run: Inference, leaf: Leaf, facts: Sequence[Fact], scope: Scope
 ) -> Sequence[Type | None]:
     key = _key(leaf, facts)
     answer = run.leaves.get(key)
     if answer is None:
         answer = run.leaves[key] = _asked(leaf, facts)
     if isinstance(answer, str):
-        run.conflicts[place.path] = Conflict(place.shown, answer, place.doubtful)
+        run.conflicts[scope.path] = Conflict(scope.shown, answer, scope.doubtful)
         return [None] * len(leaf.results)
     return answer
 

@@ -55,7 +55,7 @@ After them facts are empty.
 """
 
 
-def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
+def infer_loop(run: Inference, loop: Loop, scope: Scope) -> list[Fact]:
     """Infer one fact per result: carried values after any number of iterations, and stacks.
 
     state = initial
@@ -63,19 +63,19 @@ def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
         state = wider
     """
     view = ports(loop)
-    initial = [_initial(run, port, place) for port in view.carried]
-    state = _started(run, loop, place, initial)
-    body = place.body("body", repeats=True, doubtful=_never_runs(run, loop, view))
+    initial = [_initial(run, port, scope) for port in view.carried]
+    state = _started(run, loop, scope, initial)
+    body = scope.body("body", repeats=True, doubtful=_never_runs(run, loop, view))
     while True:
-        given = run.block(loop.body, _params(run, loop, view, state, place), body)
+        given = run.block(loop.body, _params(run, loop, view, state, scope), body)
         stays = state.stays and _stays(loop, given[0])
-        wider = _widened(loop, place, state, given[1:])
+        wider = _widened(loop, scope, state, given[1:])
         if wider == state.carried and stays == state.stays:
             break
         state.carried, state.stays = wider, stays
         state.passes += 1
-    trips = _trips(run, loop, view, given[0], place)
-    clock = LoopSymbols(place.path)
+    trips = _trips(run, loop, view, given[0], scope)
+    clock = LoopSymbols(scope.path)
     elements = [clock.after(fact, None) for fact in given[1 + len(initial) :]]
     ends = [
         _end(loop.fixed_state, clock, trips, *facts)
@@ -84,30 +84,30 @@ def infer_loop(run: Inference, loop: Loop, place: Scope) -> list[Fact]:
     return ends + [_stack(*stack, trips) for stack in zip(view.stacked, elements, strict=True)]
 
 
-def _initial(run: Inference, port: CarriedPort, place: Scope) -> Fact:
+def _initial(run: Inference, port: CarriedPort, scope: Scope) -> Fact:
     fact = run.of(port.initial)
     if fact.type is not None or port.param.declared is None:
         return fact
-    if place.functions or not place.believes:
+    if scope.functions or not scope.believes:
         return fact
     return Fact(without_shapes(port.param.declared))
 
 
-def _started(run: Inference, loop: Loop, place: Scope, initial: list[Fact]) -> LoopState:
-    state = run.loops.get(place.path)
+def _started(run: Inference, loop: Loop, scope: Scope, initial: list[Fact]) -> LoopState:
+    state = run.loops.get(scope.path)
     if state is None:
-        start = _each(loop, place, initial_guess, initial)
-        state = run.loops[place.path] = LoopState(start)
+        start = _each(loop, scope, initial_guess, initial)
+        state = run.loops[scope.path] = LoopState(start)
     else:
-        state.carried = _each(loop, place, rebased, state.carried, initial)
+        state.carried = _each(loop, scope, rebased, state.carried, initial)
     return state
 
 
 def _each(
-    loop: Loop, place: Scope, change: Callable[..., Fact], *facts: Sequence[Fact]
+    loop: Loop, scope: Scope, change: Callable[..., Fact], *facts: Sequence[Fact]
 ) -> list[Fact]:
     """Apply `change` to the fact of every carried value; a state of fixed shape keeps its type."""
-    clock = LoopSymbols(place.path)
+    clock = LoopSymbols(scope.path)
     names = [port.param.name for port in ports(loop).carried]
     if len(set(names)) < len(names):
         names = [f"{name}#{position}" for position, name in enumerate(names)]
@@ -117,22 +117,22 @@ def _each(
     return changed
 
 
-def _widened(loop: Loop, place: Scope, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
+def _widened(loop: Loop, scope: Scope, state: LoopState, given: Sequence[Fact]) -> list[Fact]:
     if not loop.fixed_state and state.passes >= EXACT_PASSES + SHAPELESS_PASSES:
         return [UNKNOWN for _ in state.carried]
-    wider = _each(loop, place, next_iteration, state.carried, given)
+    wider = _each(loop, scope, next_iteration, state.carried, given)
     if not loop.fixed_state and state.passes >= EXACT_PASSES:
         return [Fact(without_shapes(fact.type)) for fact in wider]
     return wider
 
 
-def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Scope) -> list[Fact]:
+def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, scope: Scope) -> list[Fact]:
     invariants, states, slices = iter(view.invariants), iter(state.carried), iter(view.sliced)
     facts: list[Fact] = []
     for k, role in enumerate(loop.roles):
         match role:
             case Iteration():
-                facts.append(_one(loop, k, DType.INT64, Symbol(LoopSymbols(place.path).iteration)))
+                facts.append(_one(loop, k, DType.INT64, Symbol(LoopSymbols(scope.path).iteration)))
             case Condition():
                 facts.append(_one(loop, k, DType.BOOL, 1 if state.stays else None))
             case Invariant():
@@ -144,8 +144,8 @@ def _params(run: Inference, loop: Loop, view: Ports, state: LoopState, place: Sc
     return facts
 
 
-def _one(loop: Loop, place: int, dtype: DType, entry: Dim) -> Fact:
-    shape = (1,) * declared_rank(loop, place)
+def _one(loop: Loop, index: int, dtype: DType, entry: Dim) -> Fact:
+    shape = (1,) * declared_rank(loop, index)
     return Fact(Tensor(dtype, shape), None if entry is None else (entry,))
 
 
@@ -195,7 +195,7 @@ def _length(run: Inference, port: SlicedPort) -> Dim:
     return shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
 
 
-def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Scope) -> Dim:
+def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, scope: Scope) -> Dim:
     """The number of iterations: a number, an extent of the model, or a new symbol."""
     if _never_runs(run, loop, view):
         return 0
@@ -203,7 +203,7 @@ def _trips(run: Inference, loop: Loop, view: Ports, after: Fact, place: Scope) -
     most = _trip(run, loop, view)
     stays = loop.body.results[0] is None or truth(after) is True
     known = isinstance(most, int | Symbol | Expression) and first and stays
-    return most if known else Symbol(f"{place.path}.trips")
+    return most if known else Symbol(f"{scope.path}.trips")
 
 
 def _end(

@@ -61,10 +61,10 @@ def range_of_result(leaf: Leaf, given: Sequence[Range | None]) -> Range | None:
 
 
 def _held(leaf: Leaf) -> Range | None:
-    (held,) = (each.value for each in leaf.attributes.values())
-    if isinstance(held, Literal):
-        return range_of_array(held.array)
-    return range_of_array(np.array(held)) if isinstance(held, int | tuple) else None
+    (constant,) = (each.value for each in leaf.attributes.values())
+    if isinstance(constant, Literal):
+        return range_of_array(constant.array)
+    return range_of_array(np.array(constant)) if isinstance(constant, int | tuple) else None
 
 
 _Rule = Callable[[Sequence[Range | None]], Range | None]

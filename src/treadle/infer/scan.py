@@ -12,7 +12,7 @@ from treadle.infer.leaf import resolved
 from treadle.ir import Call, Dim, Shape, Symbol, Tensor
 
 
-def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Scope) -> list[Fact]:
+def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], scope: Scope) -> list[Fact]:
     """Infer Scan-8 for operands (sequence_lens, *states, *sequences), batch first (Operators.md).
 
     state    [batch, ...]        the body sees [...]
@@ -20,17 +20,17 @@ def infer_scan_8(run: Inference, call: Call, facts: Sequence[Fact], place: Scope
     results  [batch, ...] per state, [batch, time, ...] per stacked element
     """
     given = facts[1:]
-    count = resolved(call.attributes, place.attributes)["num_scan_inputs"].value
+    count = resolved(call.attributes, scope.attributes)["num_scan_inputs"].value
     states = len(given) - (count if isinstance(count, int) else 0)
     params = [_inner(fact, 1 if k < states else 2) for k, fact in enumerate(given)]
     captured = [run.of(value) for value in call.captures]
     body = call.blocks["body"]
-    place_ = place.body("body", repeats=True)
+    place_ = scope.body("body", repeats=True)
     elements = run.block(body, [*params, *captured], place_)
     batch = reduce(meet_dims, [_dim(fact, 0) for fact in given])
     time = reduce(meet_dims, [_dim(fact, 1) for fact in given[states:]])
     if time is None:
-        time = Symbol(f"{place.path}.trips")
+        time = Symbol(f"{scope.path}.trips")
     outer = [_outer(fact, (batch,)) for fact in elements[:states]]
     outer = [
         replace(fact, type=meet_types(start.type, fact.type))

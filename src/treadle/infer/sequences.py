@@ -36,11 +36,11 @@ def _construct(leaf: Leaf, facts: Sequence[Fact]) -> Fact | None:
 
 
 def _insert(leaf: Leaf, facts: Sequence[Fact]) -> Fact | None:
-    held, inserted = facts[0], facts[1].type
-    if not isinstance(held.type, SequenceType) or not _agree([held.type.element, inserted]):
+    sequence, inserted = facts[0], facts[1].type
+    if not isinstance(sequence.type, SequenceType) or not _agree([sequence.type.element, inserted]):
         return None
-    element = inserted if held.count == 0 else join_types(held.type.element, inserted)
-    return Fact(SequenceType(element), count=add_dims(held.count, 1))
+    element = inserted if sequence.count == 0 else join_types(sequence.type.element, inserted)
+    return Fact(SequenceType(element), count=add_dims(sequence.count, 1))
 
 
 def _length(leaf: Leaf, facts: Sequence[Fact]) -> Fact | None:

@@ -102,8 +102,8 @@ def _run(
     state = _start(prepared, operands, iterations)
     if listener is not None:
         listener(LoopStarted(path, iterations, state.most))
-    held = context.held
-    _hold(state, prepared, context, held, iterations)
+    bytes_held = context.held
+    _hold(state, prepared, context, bytes_held, iterations)
     while go and (state.most is None or state.done < state.most):
         inner = (*iterations, state.done)
         context.iteration(path, inner)
@@ -111,12 +111,12 @@ def _run(
             listener(IterationStarted(path, inner))
         results = prepared.body(_params(state, prepared), context, inner)
         go = _take(state, prepared, results, inner)
-        _hold(state, prepared, context, held, inner)
-    context.held = held
+        _hold(state, prepared, context, bytes_held, inner)
+    context.held = bytes_held
     if listener is not None:
         is_full = state.done == state.most
         listener(LoopEnded(path, iterations, state.done, "trip" if is_full else "condition"))
-    carried = [state.params[place] for place in prepared.places.carried]
+    carried = [state.params[index] for index in prepared.places.carried]
     known = {} if state.done else extents(prepared.loop.operands, operands[2:])
     return [*carried, *(stack.made(known, path, iterations) for stack in state.stacks)]
 
@@ -125,12 +125,12 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
     trip, _, *given = operands
     places, view, path = prepared.places, prepared.view, prepared.path
     params: list[Any] = [None] * len(prepared.loop.roles)
-    for place, value in zip(places.fed, given, strict=True):
-        params[place] = value
+    for index, value in zip(places.fed, given, strict=True):
+        params[index] = value
     limit = None if trip is None else max(whole(trip, "the trip count", path, iterations), 0)
-    sliced = [params[place] for place in places.sliced]
+    sliced = [params[index] for index in places.sliced]
     cut = slices(view.sliced, sliced, limit, path, iterations)
-    carried = [params[place] for place in places.carried]
+    carried = [params[index] for index in places.carried]
     return _State(
         params,
         cut,
@@ -143,12 +143,12 @@ def _start(prepared: _Prepared, operands: Sequence[Any], iterations: Iterations)
 def _params(state: _State, prepared: _Prepared) -> list[Any]:
     """The body's params in this iteration."""
     places, params = prepared.places, state.params.copy()
-    for place, shape in places.iteration:
-        params[place] = np.array(state.done, np.int64).reshape(shape)
-    for place, shape in places.condition:
-        params[place] = _TRUE.reshape(shape)
-    for place, item in zip(places.sliced, state.slices.items(state.done), strict=True):
-        params[place] = item
+    for index, shape in places.iteration:
+        params[index] = np.array(state.done, np.int64).reshape(shape)
+    for index, shape in places.condition:
+        params[index] = _TRUE.reshape(shape)
+    for index, item in zip(places.sliced, state.slices.items(state.done), strict=True):
+        params[index] = item
     return params
 
 
@@ -156,9 +156,9 @@ def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Ite
     """Carry and stack the body's results; return whether its condition lets the loop continue."""
     after, *given = results
     path, places = prepared.path, prepared.places
-    for place, guard, value in zip(places.carried, state.guards, given, strict=False):
-        guard.check(state.params[place], value, path, inner)
-        state.params[place] = value
+    for index, guard, value in zip(places.carried, state.guards, given, strict=False):
+        guard.check(state.params[index], value, path, inner)
+        state.params[index] = value
     for stack, element in zip(state.stacks, given[len(places.carried) :], strict=True):
         stack.add(element, path, inner)
     state.done += 1
@@ -174,6 +174,6 @@ def _hold(
 ) -> None:
     if context.limits.bytes is None:
         return
-    own = sum(size_of(state.params[place]) for place in prepared.places.carried)
+    own = sum(size_of(state.params[index]) for index in prepared.places.carried)
     context.held = outer + own + sum(stack.size for stack in state.stacks)
     context.hold(context.held, prepared.path, iterations)

@@ -43,14 +43,14 @@ def decline_on_internal_error(function: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
-def _warn(what: str, place: str) -> None:
+def _warn(what: str, path: str) -> None:
     """Warn of an internal error, once for each place it comes from."""
-    if place in _warned:
+    if path in _warned:
         return
-    _warned.add(place)
+    _warned.add(path)
     message = (
         f"the native compiler failed on a part of the model, which another engine runs instead:"
-        f" {what} (in {place}). The answers are right, and may come later. This is a bug of"
+        f" {what} (in {path}). The answers are right, and may come later. This is a bug of"
         f" treadle: please report it with the model and this line: {versions()}"
     )
     warnings.warn(message, InternalCompilerWarning, stacklevel=2)

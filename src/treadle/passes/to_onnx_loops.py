@@ -221,8 +221,8 @@ class _Writer:
         return self.leaf("Max", *lengths) if len(lengths) > 1 else next(iter(lengths), None)
 
     def _length(self, value: Value, axis: int) -> Value:
-        place = self.builder.constant(np.array(axis))
-        return self.leaf("Gather", self.leaf("Shape", value), place)
+        axis_constant = self.builder.constant(np.array(axis))
+        return self.leaf("Gather", self.leaf("Shape", value), axis_constant)
 
     def _body(self, roles: tuple[Role, ...]) -> tuple[Block, tuple[Role, ...]]:
         # [*params, slices] -> the same with whole values; the slices are gathered first

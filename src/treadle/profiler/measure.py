@@ -114,9 +114,11 @@ def _regions(spans: Collection[Span], runs: int) -> list[RegionCost]:
         times[0] += span.end - span.start
         times[1] += 1
     return [
-        RegionCost(place.path, place.engine, place.operators, ns / runs / 1e9, count / runs)
-        for place, (ns, count) in sums.items()
-        if place.engine != "interp"
+        RegionCost(
+            location.path, location.engine, location.operators, ns / runs / 1e9, count / runs
+        )
+        for location, (ns, count) in sums.items()
+        if location.engine != "interp"
     ]
 
 
@@ -129,8 +131,8 @@ def _on_interp(spans: Collection[Span], plan: Plan, runs: int) -> list[OperatorC
             times[0] += span.end - span.start
             times[1] += 1
     return [
-        OperatorCost(place.path, place.operators, "interp", ns / runs / 1e9, count / runs)
-        for place, (ns, count) in sums.items()
+        OperatorCost(location.path, location.operators, "interp", ns / runs / 1e9, count / runs)
+        for location, (ns, count) in sums.items()
     ]
 
 

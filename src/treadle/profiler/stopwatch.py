@@ -73,8 +73,8 @@ class Stopwatch:
 
     def all_spans(self) -> list[Span]:
         """The spans of all runs so far."""
-        place = next(iter(self.places.values()), None)
-        runs = [] if place is None else [Span(place, (), *run) for run in self.whole]
+        location = next(iter(self.places.values()), None)
+        runs = [] if location is None else [Span(location, (), *run) for run in self.whole]
         return [*self.spans, *runs]
 
     def __call__(self, event: Event) -> None:
@@ -82,10 +82,10 @@ class Stopwatch:
         now = time.perf_counter_ns()
         match event:
             case ValueMade(_, iterations, _, _, step) if step:
-                place = self.places.get(step) or Location(step, "interp", step)
-                if (place.path, iterations) != self._heard:
-                    self.spans.append(Span(place, iterations, self._last, now))
-                self._heard = place.path, iterations
+                location = self.places.get(step) or Location(step, "interp", step)
+                if (location.path, iterations) != self._heard:
+                    self.spans.append(Span(location, iterations, self._last, now))
+                self._heard = location.path, iterations
             case LoopStarted(path):
                 self._running[path] = _Running(now)
             case IterationStarted(path, iterations):

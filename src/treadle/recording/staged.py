@@ -55,12 +55,12 @@ def _may_be_long(loop: Loop, known: Feeds, most: int) -> bool:
     if trip is not None and np.size(trip) == 1 and np.asarray(trip).item() <= most:
         return False
     for operand, _, role in ports(loop).sliced:
-        held = None if operand is None else known.get(operand.name)
-        if held is not None and _extent(np.shape(held), role.axis) <= most:
+        array = None if operand is None else known.get(operand.name)
+        if array is not None and _extent(np.shape(array), role.axis) <= most:
             return False
         shape = getattr(None if operand is None else operand.type, "shape", None)
         if (
-            held is None
+            array is None
             and shape
             and isinstance(extent := shape[role.axis], int)
             and extent <= most
@@ -234,9 +234,9 @@ class StagedRun:
             ran = 0
         for each in window.states:
             self._values[each.result] = made[each.result]
-        for held, stack in zip(loop.parts, window.stacks, strict=True):
-            if ran or not held:
-                held.append(made[stack.result])
+        for array, stack in zip(loop.parts, window.stacks, strict=True):
+            if ran or not array:
+                array.append(made[stack.result])
         loop.start += ran
         self.options = None if self.options is None else self.options.after(ran)
         loop.goes_on = made[window.goes_on] if window.count else loop.goes_on

@@ -21,7 +21,7 @@ def size_in_time(size: int, seconds: float) -> int:
     return max(FIRST_SIZE, min(fitting, size * _GROWTH))
 
 
-def next_size(size: int, held: int) -> int:
+def next_size(size: int, bytes_held: int) -> int:
     """The length of the next window, from the bytes that one of `size` iterations held."""
-    fitting = size * _TARGET // max(held, 1)
+    fitting = size * _TARGET // max(bytes_held, 1)
     return max(1, min(fitting, size * _GROWTH, LARGEST_SIZE))

@@ -67,8 +67,8 @@ class Case:
         trips = (_constant_trips(b, step) or 0 for b, step in loops if isinstance(step, Loop))
         arrays = [np.asarray(value) for value in self.feeds.values()]
         plain = (a for a in arrays if a.dtype.kind in "biuf")
-        held = sum(c.array.size for block in blocks for c in block.constants)
-        return int(held + sum(trips) + sum(map(_weight, plain)))
+        constants = sum(c.array.size for block in blocks for c in block.constants)
+        return int(constants + sum(trips) + sum(map(_weight, plain)))
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -166,14 +166,16 @@ def _freeze(block: Block, path: str, paths: set[str], seen: Mapping[Place, np.nd
     steps: list[Step] = []
     constants = list(block.constants)
     for position, step in enumerate(block.steps):
-        place = step_path(path, step, position)
+        step_location = step_path(path, step, position)
         made = [value for value in step.results if value is not None]
         held = [seen.get((path, value.name)) for value in made]
-        if place in paths and all(array is not None and _is_literal(array) for array in held):
+        if step_location in paths and all(
+            array is not None and _is_literal(array) for array in held
+        ):
             literals = [Literal.of(array) for array in held if array is not None]
             constants += [Constant(v, data) for v, data in zip(made, literals, strict=True)]
             continue
-        steps.append(map_bodies(step, partial(_frozen_body, place, paths, seen)))
+        steps.append(map_bodies(step, partial(_frozen_body, step_location, paths, seen)))
     same = len(steps) == len(block.steps) and all(
         new is old for new, old in zip(steps, block.steps, strict=True)
     )
@@ -181,9 +183,9 @@ def _freeze(block: Block, path: str, paths: set[str], seen: Mapping[Place, np.nd
 
 
 def _frozen_body(
-    place: str, paths: set[str], seen: Mapping[Place, np.ndarray], name: str, body: Block
+    step_location: str, paths: set[str], seen: Mapping[Place, np.ndarray], name: str, body: Block
 ) -> Block:
-    return _freeze(body, f"{place}.{name}", paths, seen)
+    return _freeze(body, f"{step_location}.{name}", paths, seen)
 
 
 def _is_literal(array: np.ndarray) -> bool:
@@ -239,13 +241,13 @@ def _map_block(block: Block, wanted: Block, change: Callable[[Block], Block]) ->
 def _fewer_items(case: Case) -> Iterator[Candidate]:
     """Keep only the first items of constants that loops of the main graph slice."""
     main = case.model.main
-    held = {constant.value: constant for constant in main.constants}
+    constants = {constant.value: constant for constant in main.constants}
     for position, step in enumerate(main.steps):
         view = ports(step) if isinstance(step, Loop) else None
-        sliced = [p for p in view.sliced if p.operand in held] if view is not None else []
+        sliced = [p for p in view.sliced if p.operand in constants] if view is not None else []
         if not sliced or view is None or len(sliced) < len(view.sliced):
             continue
-        extent = max(held[p.operand].array.shape[p.role.axis] for p in sliced if p.operand)
+        extent = max(constants[p.operand].array.shape[p.role.axis] for p in sliced if p.operand)
         for items in dict.fromkeys((1, 2, extent // 2)):
             if items < extent:
                 path = step_path("main", step, position)
@@ -284,29 +286,29 @@ def _with_trips(block: Block, at: str, path: str, trips: int) -> Block:
     steps: list[Step] = []
     constants = list(block.constants)
     for position, step in enumerate(block.steps):
-        place = step_path(at, step, position)
-        if place == path and isinstance(step, Loop) and step.trip is not None:
+        step_location = step_path(at, step, position)
+        if step_location == path and isinstance(step, Loop) and step.trip is not None:
             if _constant_trips(block, step) == trips:
                 return block
             count = Value(f"{path}.trips", declared=Tensor(DType.INT64, ()))
             constants.append(Constant(count, Literal.of(np.array(trips, np.int64))))
             steps.append(replace(step, trip=count))
             continue
-        if path.startswith(f"{place}."):
-            step = map_bodies(step, partial(_body_with_trips, place, path, trips))
+        if path.startswith(f"{step_location}."):
+            step = map_bodies(step, partial(_body_with_trips, step_location, path, trips))
         steps.append(step)
     if all(new is old for new, old in zip(steps, block.steps, strict=True)):
         return block
     return replace(block, steps=tuple(steps), constants=tuple(constants))
 
 
-def _body_with_trips(place: str, path: str, trips: int, name: str, body: Block) -> Block:
-    return _with_trips(body, f"{place}.{name}", path, trips)
+def _body_with_trips(step_location: str, path: str, trips: int, name: str, body: Block) -> Block:
+    return _with_trips(body, f"{step_location}.{name}", path, trips)
 
 
 def _constant_trips(block: Block, loop: Loop) -> int | None:
-    held = next((c.array for c in block.constants if c.value is loop.trip), None)
-    return None if held is None else int(held.reshape(-1)[0])
+    constants = next((c.array for c in block.constants if c.value is loop.trip), None)
+    return None if constants is None else int(constants.reshape(-1)[0])
 
 
 def _cleaned(case: Case) -> Iterator[Candidate]:

@@ -109,9 +109,9 @@ class InferenceSession(OrtSession):
         )
         self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
         self._stages = Stages(self._options, self._listener, self._profile)
-        place = self._place(source)
+        cache = self._place(source)
         with within_load_limits(self._options):
-            model, found = (None if place is None else place.read(self._engines)) or (None, None)
+            model, found = (None if cache is None else cache.read(self._engines)) or (None, None)
             self._model = read_and_check(source, self._stages) if model is None else model
         self._source = source_of(source)
         self._programs = Programs(self._model, self._engines, self._stages, found)
@@ -120,8 +120,8 @@ class InferenceSession(OrtSession):
         self._watched = WatchedModel(self._model, made_alike, self._options)
         with within_load_limits(self._options):
             self._plain = self._programs.of(PLAIN)
-            if place is not None and found is None:
-                place.write(self._model, self._plain.plan, self._engines)
+            if cache is not None and found is None:
+                cache.write(self._model, self._plain.plan, self._engines)
         self._programs.found = None
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)

@@ -187,8 +187,8 @@ class Recorder:
         kept = self.columns
         values = join_words((f"{each.path}/{each.name}" for each in kept), 3)
         size = sum(each.bytes for each in kept)
-        held = f"{len(kept)} values, {len(self)} times, {size} bytes"
-        return f"<Recorder of {held}: {brief(values, 60)}>"
+        summary = f"{len(kept)} values, {len(self)} times, {size} bytes"
+        return f"<Recorder of {summary}: {brief(values, 60)}>"
 
     def _repr_html_(self) -> str:
         rows = [(f"{e.path}/{e.name}", len(e), show_value(_last(e)), e.bytes) for e in self.columns]

@@ -25,9 +25,9 @@ Share = Callable[[int], list[bool]]
 
 @pytest.fixture(name="words")
 def _team(monkeypatch: pytest.MonkeyPatch) -> Iterator[ctypes.Array[ctypes.c_int64]]:
-    """The words of a team of one helper, which a run has."""
+    """The words of a pool of one worker, which a run has."""
     fresh = thread_pool.ThreadPool()
-    monkeypatch.setattr(thread_pool, "_teams", [fresh])
+    monkeypatch.setattr(thread_pool, "_pools", [fresh])
     with thread_pool.acquired(2):
         yield fresh.words
 
@@ -61,7 +61,7 @@ def _share(words: ctypes.Array[ctypes.c_int64]) -> Share:
 
 
 def is_helped(share: Share) -> bool:
-    """Whether a helper does its part of what is large, soon."""
+    """Whether a worker does its part of what is large, soon."""
     return any(share(LARGE) == [True, False] for _ in range(20))
 
 
@@ -102,7 +102,7 @@ def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monke
         raise KeyboardInterrupt
 
     fresh = thread_pool.ThreadPool()
-    monkeypatch.setattr(thread_pool, "_teams", [fresh])
+    monkeypatch.setattr(thread_pool, "_pools", [fresh])
     monkeypatch.setattr(thread_pool.ThreadPool, "rest", interrupted)
     with pytest.raises(KeyboardInterrupt), thread_pool.acquired(2):
         pass
@@ -112,7 +112,7 @@ def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monke
 def test_helpers_that_never_end_keep_the_words_they_look_at():
     def begun() -> weakref.ref[object]:
         gone = thread_pool.ThreadPool()
-        assert gone.gather(2)
+        assert gone.start_workers(2)
         return weakref.ref(gone.words)
 
     words = begun()

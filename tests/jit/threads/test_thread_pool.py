@@ -1,6 +1,6 @@
 """Parallel nests: the same bits and errors as on one thread, and no thread waits forever.
 
-Here every nest is shared and helpers are waited for, whatever they are expected to gain.
+Here every nest is shared and workers are waited for, whatever they are expected to gain.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _every_nest(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", 0)
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", True)
     yield
-    assert not thread_pool._teams[-1].lock.locked()
+    assert not thread_pool._pools[-1].lock.locked()
 
 
 def session(text: str, threads: int) -> treadle.InferenceSession:
@@ -103,17 +103,17 @@ def test_so_does_a_run_that_finds_out_whether_help_pays(monkeypatch, name, patie
 
 def test_one_thread_has_no_helpers(monkeypatch):
     fresh = thread_pool.ThreadPool()
-    monkeypatch.setattr(thread_pool, "_teams", [fresh])
+    monkeypatch.setattr(thread_pool, "_pools", [fresh])
     session(HEAD + LONG, 1).run(None, {"n": np.array(3), "p": P})
-    assert fresh.helpers == 0
+    assert fresh.workers == 0
     session(HEAD + LONG, 3).run(None, {"n": np.array(3), "p": P})
-    assert fresh.helpers == 2
+    assert fresh.workers == 2
 
 
 def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
     fresh = thread_pool.ThreadPool()
     words = weakref.ref(fresh.words)
-    assert fresh.gather(3)
+    assert fresh.start_workers(3)
     del fresh
     gc.collect()
     assert words() is not None
@@ -202,7 +202,7 @@ def test_a_signal_ends_a_run():
 
 
 def test_eight_threads_on_one_session():
-    """One of them at a time has the team; the others run alone."""
+    """One of them at a time has the pool; the others run alone."""
     made = session(HEAD + LONG, 3)
     wanted = made.run(None, {"n": np.array(5), "p": P})
     with ThreadPoolExecutor(8) as pool:
@@ -238,18 +238,18 @@ def test_helpers_sleep_between_runs():
     made.run(None, {"n": np.array(50), "p": P})
     ended = time.monotonic() + SLEEPING
     while time.monotonic() < ended:
-        asleep = [thread_pool._teams[-1].words[16 * k + 3] for k in (1, 2)]
+        asleep = [thread_pool._pools[-1].words[16 * k + 3] for k in (1, 2)]
         if asleep == [1, 1]:
             return
         time.sleep(0.01)
-    raise AssertionError(f"helpers that are awake: {asleep}")
+    raise AssertionError(f"workers that are awake: {asleep}")
 
 
 CHILD = """
 import os, sys, threading, numpy as np, treadle
-from treadle.jit.threads import thread_pool as team
+from treadle.jit.threads import thread_pool as pool
 from tests.jit.threads.test_thread_pool import LONG, HEAD, P, session
-team.POOL_SETTINGS.least, team.POOL_SETTINGS.patience, team.POOL_SETTINGS.waits = 1, 0, True
+pool.POOL_SETTINGS.least, pool.POOL_SETTINGS.patience, pool.POOL_SETTINGS.waits = 1, 0, True
 made = session(HEAD + LONG, 3)
 feed = {"n": np.array(3), "p": P}
 wanted = made.run(None, feed)

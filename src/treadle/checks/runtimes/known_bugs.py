@@ -52,10 +52,10 @@ def bugs_of(step: Leaf, release: str = "") -> Sequence[KnownBug]:
 
 def _has(step: Leaf, form: str) -> bool:
     name, _, value = form.partition("=")
-    held = step.attributes.get(name)
-    if held is None:
+    attribute = step.attributes.get(name)
+    if attribute is None:
         return False
-    found = held.value
+    found = attribute.value
     return (found.decode() if isinstance(found, bytes) else str(found)) == value
 
 

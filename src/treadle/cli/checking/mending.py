@@ -33,19 +33,19 @@ def places(
         return {target.name: Path(target.name) for target in targets if in_place}
     found: dict[Path, str] = {}
     for target in targets:
-        place = folder / target.relative
-        if place in found:
-            raise click.UsageError(f"{found[place]} and {target.name} would both be {place}")
-        found[place] = target.name
-    return {name: place for place, name in found.items()}
+        path = folder / target.relative
+        if path in found:
+            raise click.UsageError(f"{found[path]} and {target.name} would both be {path}")
+        found[path] = target.name
+    return {name: path for path, name in found.items()}
 
 
-def mend(target: Target, place: Path, portable: Sequence[str]) -> list[Fix]:
+def mend(target: Target, path: Path, portable: Sequence[str]) -> list[Fix]:
     """Write the repaired model; in place only if something was repaired."""
     repaired, done = treadle.repair(target.source, portable=portable)
-    if done or target.source != place:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        treadle.save(repaired, place)
+    if done or target.source != path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        treadle.save(repaired, path)
     return done
 
 

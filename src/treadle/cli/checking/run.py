@@ -65,13 +65,13 @@ def run(plan: Plan) -> bool:
     return any(map(_fails, checked, [plan] * len(checked)))
 
 
-def _check(plan: Plan, target: Target, place: Path | None, *, alone: bool) -> Checked:
+def _check(plan: Plan, target: Target, path: Path | None, *, alone: bool) -> Checked:
     """Check one model; an error is reported, and ends the run only for a single model."""
     mended, diff, source = [], "", target.source
     try:
-        if place is not None and (alone or _can_be_mended(target)):
-            mended = mend(target, place, plan.portable)
-            source = place
+        if path is not None and (alone or _can_be_mended(target)):
+            mended = mend(target, path, plan.portable)
+            source = path
         if plan.diff and (alone or _can_be_mended(target)):
             diff = diff_of(target, plan.portable)
         found = treadle.check(source, portable=plan.portable)
@@ -80,7 +80,7 @@ def _check(plan: Plan, target: Target, place: Path | None, *, alone: bool) -> Ch
             raise
         return Checked(target, error=error)
     wanted = [each for each in found if _is_wanted(each, plan)]
-    wrote = str(place) if source is place and place is not None else ""
+    wrote = str(path) if source is path and path is not None else ""
     return Checked(target, wanted, mended, wrote, diff)
 
 

@@ -228,10 +228,10 @@ def _positions(graph: onnx.GraphProto, scope: Scope) -> Iterable[int]:
     if not early:
         return range(len(graph.node))
     order = sorted_positions(graph.node, scope.sees)
-    place = {position: k for k, position in enumerate(order)}
+    index = {position: k for k, position in enumerate(order)}
     makers = {name: k for k, node in enumerate(graph.node) for name in node.output}
     for position, name in early.items():
-        if place[makers[name]] < place[position]:
+        if index[makers[name]] < index[position]:
             hint = "the nodes are reordered; --fix, or repair, writes the file in this order"
             scope.report_early(name, _path(scope, graph, position), hint, blocks=False)
     return order

@@ -102,8 +102,8 @@ def _of_type(type_: onnx.TypeProto) -> Iterator[object]:
             yield from (type_.opaque_type.domain, type_.opaque_type.name)
         if word not in (*_WRAPPED, "map_type"):
             return
-        held = getattr(type_, word)
-        type_ = held.value_type if word == "map_type" else held.elem_type
+        inner = getattr(type_, word)
+        type_ = inner.value_type if word == "map_type" else inner.elem_type
 
 
 def _entries(entries: Iterable[onnx.StringStringEntryProto]) -> Iterator[object]:

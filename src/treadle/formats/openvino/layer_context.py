@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,9 @@ _TRUTHS = {"true": True, "1": True, "false": False, "0": False, "yes": True, "no
 _FLOATS = frozenset(
     (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16)
 )  # fmt: skip
+_Number = TypeVar("_Number", int, float)
+_NUMBERS: dict[type, tuple[int, str]] = {int: (24, "a whole number"), float: (60, "a number")}
+"""The length that a number in text must stay below, and its name in messages."""
 
 
 @dataclass(slots=True)
@@ -49,21 +53,21 @@ class LayerContext:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer."""
-        return _whole(name, self.text(name, None if default is None else str(default)))
+        return _parsed(int, name, self.text(name, None if default is None else str(default)))
 
     def number(self, name: str, default: float | None = None) -> float:
         """A number."""
-        return _number(name, self.text(name, None if default is None else repr(default)))
+        return _parsed(float, name, self.text(name, None if default is None else repr(default)))
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         """A comma list of integers."""
         if name not in self.layer.data and default is not None:
             return list(default)
-        return [_whole(name, word) for word in self._words(name)]
+        return [_parsed(int, name, word) for word in self._words(name)]
 
     def numbers(self, name: str) -> list[float]:
         """A comma list of numbers; empty if it is left out."""
-        return [_number(name, word) for word in self._words(name)] if self.has(name) else []
+        return [_parsed(float, name, word) for word in self._words(name)] if self.has(name) else []
 
     def words(self, name: str, default: Sequence[str]) -> list[str]:
         """A comma list of words."""
@@ -209,19 +213,11 @@ class LayerContext:
         return self.leaf("Transpose", value, perm=list(permutation))
 
 
-def _whole(name: str, text: str) -> int:
+def _parsed(kind: type[_Number], name: str, text: str) -> _Number:
+    longest, wanted = _NUMBERS[kind]
     try:
-        if len(text) < 24:
-            return int(text)
+        if len(text) < longest:
+            return kind(text)
     except ValueError:
         pass
-    raise IrError("CF905", f'{name} is "{text[:40]}", wanted a whole number')
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        if len(text) < 60:
-            return float(text)
-    except ValueError:
-        pass
-    raise IrError("CF905", f'{name} is "{text[:40]}", wanted a number')
+    raise IrError("CF905", f'{name} is "{text[:40]}", wanted {wanted}')

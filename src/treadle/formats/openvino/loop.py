@@ -251,8 +251,8 @@ class _Reader:
         Adds Carried ones if needed.
         """
         places: dict[int, int] = {}
-        for place, layer in enumerate(self.carried):
-            places.setdefault(layer, place)
+        for index, layer in enumerate(self.carried):
+            places.setdefault(layer, index)
         for entry in self.plan.outputs:
             if entry.axis is None and entry.internal not in places:
                 places[entry.internal] = len(self.carried)

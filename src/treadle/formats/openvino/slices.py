@@ -63,11 +63,11 @@ def checked_axis(claim: Tensor, entry: PortEntry) -> int:
     return entry.axis % rank
 
 
-def _place(place: int) -> int:
+def _place(index: int) -> int:
     """The bound in the counting of ONNX's Slice."""
-    if place >= 0:
-        return place
-    return _END if place == -1 else place + 1
+    if index >= 0:
+        return index
+    return _END if index == -1 else index + 1
 
 
 def sliced(draft: LayerBlockBuilder, cut: LoopSlice) -> Value:

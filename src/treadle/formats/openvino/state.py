@@ -100,9 +100,9 @@ def _computed(draft: LayerBlockBuilder, name: str, start: Value) -> Value:
     before = enter(draft, name, Literal.of(np.zeros(extents, type_.dtype.numpy))).before
     given = enter(draft, f"{name}{_GIVEN}", Literal.of(np.array(False))).before
     sides = []
-    for side, place in (("then", 0), ("else", 1)):
+    for side, branch in (("then", 0), ("else", 1)):
         params = tuple(Value(word) for word in ("before", "start"))
-        sides.append(Block(params, (), (), (params[place],), name=side))
+        sides.append(Block(params, (), (), (params[branch],), name=side))
     result = draft.value(f"{name}/value", before.declared)
     info = draft.info("If")
     draft.steps.append(Branch(given, sides[0], sides[1], (before, start), (result,), info))

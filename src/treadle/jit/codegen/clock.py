@@ -195,8 +195,8 @@ def end_iterations(
 def _add(context: CodegenContext, kind: str, number: int, amount: Any) -> None:
     b, word = context.builder.builder, number * len(CLOCK_WORDS) + CLOCK_WORDS.index(kind)
     base = context.access.slots.clocks()
-    place = b.gep(base, [llvm.Constant(I64, word)], source_etype=I64, inbounds=True)
-    b.store(b.add(b.load(place, typ=I64), amount), place)
+    address = b.gep(base, [llvm.Constant(I64, word)], source_etype=I64, inbounds=True)
+    b.store(b.add(b.load(address, typ=I64), amount), address)
 
 
 def _iteration(body: Block) -> int:

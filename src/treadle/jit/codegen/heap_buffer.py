@@ -61,10 +61,10 @@ class HeapBuffer:
 
     def take(self, builder: FunctionBuilder) -> Any:
         """Take the memory, which the kernel then does not free."""
-        place = self.at(builder)
+        address = self.at(builder)
         builder.builder.store(llvm.Constant(POINTER, None), self.pointer)
         builder.builder.store(llvm.Constant(I64, 0), self.capacity)
-        return place
+        return address
 
 
 def _ensuring(builder: FunctionBuilder, *, keep: bool) -> Any:
@@ -73,11 +73,11 @@ def _ensuring(builder: FunctionBuilder, *, keep: bool) -> Any:
     if name in builder.module.globals:
         return builder.module.globals[name]
     w = _small(builder, name, I1, [POINTER, POINTER, I64])
-    b, (place, room, size) = w.builder, w.function.args
+    b, (address, room, size) = w.builder, w.function.args
     with w.rarely(b.icmp_unsigned(">", size, b.load(room, typ=I64))):
-        old = [b.load(place, typ=POINTER), b.load(room, typ=I64)]
+        old = [b.load(address, typ=POINTER), b.load(room, typ=I64)]
         made = b.call(_growing(builder, keep=keep), [*old, size])
-        b.store(b.extract_value(made, 0), place)
+        b.store(b.extract_value(made, 0), address)
         b.store(b.extract_value(made, 1), room)
     b.ret(b.icmp_unsigned("<=", size, b.load(room, typ=I64)))
     w.close_entry()
@@ -93,27 +93,27 @@ def _growing(builder: FunctionBuilder, *, keep: bool) -> Any:
     w = _small(builder, "grow.kept" if keep else "grow", pair, [POINTER, I64, I64])
     for attribute in ("cold", "noinline"):
         w.function.attributes.add(attribute)
-    b, (place, room, size) = w.builder, w.function.args
+    b, (address, room, size) = w.builder, w.function.args
     null = llvm.Constant(POINTER, None)
     with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, builder.target.largest_bytes))):
-        _give(b, place, room)
+        _give(b, address, room)
     half = b.add(room, b.lshr(room, llvm.Constant(I64, 1)))
     more = larger_of(w, larger_of(w, half, size), llvm.Constant(I64, _MIN_BYTES))
     if not keep:
-        release(w, place)
-        place, room = null, llvm.Constant(I64, 0)
+        release(w, address)
+        address, room = null, llvm.Constant(I64, 0)
     word = llvm.IntType(8 * builder.target.pointer_bytes)
     bytes_ = more if word == I64 else b.trunc(more, word)
-    made = b.call(w.external(ALLOCATOR[0], POINTER, POINTER, word), [place, bytes_])
+    made = b.call(w.external(ALLOCATOR[0], POINTER, POINTER, word), [address, bytes_])
     is_there = b.icmp_unsigned("!=", made, null)
-    _give(b, b.select(is_there, made, place), b.select(is_there, more, room))
+    _give(b, b.select(is_there, made, address), b.select(is_there, more, room))
     w.close_entry()
     return w.function
 
 
-def _give(builder: llvm.IRBuilder, place: Any, room: Any) -> None:
+def _give(builder: llvm.IRBuilder, address: Any, room: Any) -> None:
     pair = llvm.Constant(llvm.LiteralStructType([POINTER, I64]), llvm.Undefined)
-    builder.ret(builder.insert_value(builder.insert_value(pair, place, 0), room, 1))
+    builder.ret(builder.insert_value(builder.insert_value(pair, address, 0), room, 1))
 
 
 def _small(
@@ -131,9 +131,9 @@ def larger_of(builder: FunctionBuilder, left: Any, right: Any) -> Any:
     return builder.builder.select(builder.builder.icmp_unsigned(">", left, right), left, right)
 
 
-def release(builder: FunctionBuilder, place: Any) -> None:
+def release(builder: FunctionBuilder, address: Any) -> None:
     """Free memory; null is allowed."""
-    builder.builder.call(builder.external(ALLOCATOR[1], VOID, POINTER), [place])
+    builder.builder.call(builder.external(ALLOCATOR[1], VOID, POINTER), [address])
 
 
 def byte_size(builder: FunctionBuilder, shape: Sequence[Index], item: int) -> Any:

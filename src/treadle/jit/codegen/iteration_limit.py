@@ -26,10 +26,10 @@ def consume_iterations(
     assert isinstance(op, Loop)
     if not (context.kernel.limits_iterations and op.path):
         return
-    place = context.access.slots.left()
-    before = b.load(place, typ=I64)
+    address = context.access.slots.left()
+    before = b.load(address, typ=I64)
     left = b.sub(before, context.builder.index(count))
-    b.store(left, place)
+    b.store(left, address)
     with context.builder.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
         is_last = _is_alone(loop, op) if index is None else not _is_in_loop(loop)
         own = [before if index is None else index] if is_last else []
@@ -50,9 +50,9 @@ def fail_over_limit(
     number = loops(context.kernel.main).index(op)
     told = {LOOP: number, DEPTH: len(iterations), **more}
     told |= dict(enumerate(iterations, start=FIRST))
-    for place, value in told.items():
+    for slot, value in told.items():
         context.builder.builder.store(
-            context.builder.index(value), context.access.slots.out("over", place)
+            context.builder.index(value), context.access.slots.out("over", slot)
         )
     context.builder.builder.store(llvm.Constant(I64, status), context.exit.status)
     context.builder.builder.branch(context.exit.block)

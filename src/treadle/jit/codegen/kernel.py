@@ -105,8 +105,8 @@ def emit_kernel(
 def _packs(placed: StorageMap) -> bool:
     """Whether a value in registers has more than one element."""
     return any(
-        place is Storage.REGISTERS and node.size > 1 and node.home.is_loop
-        for node, place in placed.storage_of.items()
+        storage is Storage.REGISTERS and node.size > 1 and node.home.is_loop
+        for node, storage in placed.storage_of.items()
     )
 
 
@@ -114,8 +114,8 @@ def _unjoined(placed: StorageMap) -> list[str]:
     """Count each Concat that is not stored in memory."""
     return [
         "unjoined"
-        for node, place in placed.storage_of.items()
-        if isinstance(node.op, Concat) and place is Storage.INLINE
+        for node, storage in placed.storage_of.items()
+        if isinstance(node.op, Concat) and storage is Storage.INLINE
     ]
 
 

@@ -213,8 +213,8 @@ def _handed(outer: FunctionBuilder, own: FunctionBuilder) -> Any:
     b, data = outer.builder, outer.variable(POINTER, count=max(len(found), 2))
     for number, value in enumerate(found):
         assert not isinstance(value.type, llvm.VectorType), "a vector is passed to a parallel part"
-        place = b.gep(data, [outer.index(number)], source_etype=I64, inbounds=True)
-        b.store(value, place)
+        address = b.gep(data, [outer.index(number)], source_etype=I64, inbounds=True)
+        b.store(value, address)
     return data
 
 
@@ -236,8 +236,8 @@ def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
         return value
     if value not in found:
         b, number = own.before, llvm.Constant(I64, len(found))
-        place = b.gep(own.function.args[0], [number], source_etype=I64, inbounds=True)
-        found[value] = b.load(place, typ=value.type)
+        address = b.gep(own.function.args[0], [number], source_etype=I64, inbounds=True)
+        found[value] = b.load(address, typ=value.type)
     return found[value]
 
 
@@ -245,18 +245,18 @@ def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> Par
     """Run all parts: in the pool, if there is one and they take long enough."""
     w, b = context.builder, context.builder.builder
     nanoseconds = b.udiv(w.index(cost), w.index(_COST_SCALE))
-    team, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
+    pool, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
     is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.parallel_threshold_ns))
-    is_shared = b.and_(b.icmp_unsigned("!=", team, null), is_long)
+    is_shared = b.and_(b.icmp_unsigned("!=", pool, null), is_long)
     if not context.surroundings.is_free:
         share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
         nest = w.early(_NEST, llvm.Constant(_NEST, None))
     with b.if_else(is_shared) as (together, alone):
         with together:
             shares = (
-                call_back(w, SHARE, team, [function, data, nanoseconds])
+                call_back(w, SHARE, pool, [function, data, nanoseconds])
                 if context.surroundings.is_free
-                else b.call(share, [team, function, data, nanoseconds, nest])
+                else b.call(share, [pool, function, data, nanoseconds, nest])
             )
         with alone:
             writes = _alone(context, function, data)

@@ -110,6 +110,6 @@ class AdoptedBuffer:
             self._free(address)
 
 
-def free(place: int) -> None:
+def free(address: int) -> None:
     """Free memory of the C library."""
-    _library().free(place)
+    _library().free(address)

@@ -50,23 +50,23 @@ def box_op(op: str, operands: int, results: int, **attributes: int) -> Leaf:
     return Leaf(BOXED_DOMAIN, op, 1, takes, gives, given)
 
 
-def is_box_op(leaf: Leaf, held: list[Any]) -> Run:
+def is_box_op(leaf: Leaf, objects: list[Any]) -> Run:
     """Whether the operator reads or changes the boxed values."""
     attributes = ops.attributes_of(leaf.attributes)
     if leaf.op in _OF_PLACES:
-        return partial(_OF_PLACES[leaf.op], held)
+        return partial(_OF_PLACES[leaf.op], objects)
     if leaf.op in _OF_PARTS:
         return partial(_OF_PARTS[leaf.op], leaf.results, **attributes)
     return partial(_KEEPERS[leaf.op], **attributes)
 
 
-def _mark(held: list[Any], _: Given) -> Given:
-    return (np.array(len(held), np.int64),)
+def _mark(objects: list[Any], _: Given) -> Given:
+    return (np.array(len(objects), np.int64),)
 
 
-def _pop_to(held: list[Any], given: Given) -> Given:
+def _pop_to(objects: list[Any], given: Given) -> Given:
     mark, *kept = given
-    del held[int(mark) :]
+    del objects[int(mark) :]
     return kept
 
 
@@ -98,8 +98,8 @@ def _extent(given: Given, *, axis: int) -> Given:
 
 def _item(given: Given, *, axis: int, reverse: int) -> Given:
     source, number = given
-    place = -1 - int(number) if reverse else int(number)
-    return (np.array(np.take(source, place, axis)),)
+    index = -1 - int(number) if reverse else int(number)
+    return (np.array(np.take(source, index, axis)),)
 
 
 def _same_shape(given: Given) -> Given:
@@ -157,7 +157,7 @@ _KEEPERS: Mapping[str, Callable[..., Given]] = {
 }
 
 
-def enter_boxes(value: object, held: list[Any]) -> np.ndarray:
+def enter_boxes(value: object, objects: list[Any]) -> np.ndarray:
     """Box an input; returns its handle."""
-    held.append(value)
-    return np.array(len(held) - 1, np.int64).view(HANDLE)
+    objects.append(value)
+    return np.array(len(objects) - 1, np.int64).view(HANDLE)

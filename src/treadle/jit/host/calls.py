@@ -54,12 +54,12 @@ def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callabl
     sides = _CallSignature.of(node, op)
     find = _remembering((ctypes.c_int64 * count_words(node)).from_address)
 
-    def bind(held: list[Any]) -> Callable[[int], object]:
-        run = prepared or is_box_op(op.leaf, held)
-        readers, writers = sides.bound(held)
+    def bind(objects: list[Any]) -> Callable[[int], object]:
+        run = prepared or is_box_op(op.leaf, objects)
+        readers, writers = sides.bound(objects)
 
-        def call(place: int) -> object:
-            given = find(place)
+        def call(address: int) -> object:
+            given = find(address)
             present, at = [], 0
             for read in readers:
                 array, at = read(given, at)
@@ -111,13 +111,15 @@ class _CallSignature:
         ]
         return cls(readers, writers, takes, made)
 
-    def bound(self, held: list[Any]) -> tuple[list[Read], list[Write | None]]:
+    def bound(self, objects: list[Any]) -> tuple[list[Read], list[Write | None]]:
         """The functions for one run's boxed values."""
-        return _bound(self.readers, self.takes, held), _bound(self.writers, self.makes, held)
+        return _bound(self.readers, self.takes, objects), _bound(self.writers, self.makes, objects)
 
 
-def _bound(sides: Sequence[Any], are_held: Sequence[bool], held: list[Any]) -> list[Any]:
-    return [side(held) if is_held else side for side, is_held in zip(sides, are_held, strict=True)]
+def _bound(sides: Sequence[Any], are_held: Sequence[bool], objects: list[Any]) -> list[Any]:
+    return [
+        side(objects) if is_held else side for side, is_held in zip(sides, are_held, strict=True)
+    ]
 
 
 def count_words(node: Node) -> int:
@@ -137,23 +139,23 @@ class ShapeChanged(Declined):
         self.leaf = leaf
 
 
-def _held_reader(held: list[Any]) -> Read:
+def _held_reader(objects: list[Any]) -> Read:
     """A function that reads a boxed operand, given the address of its handle."""
     find = _views(_NUMBER, ())
 
     def read(words: Any, at: int) -> tuple[Any, int]:
-        return held[find(words[at])], at + 1
+        return objects[find(words[at])], at + 1
 
     return read
 
 
-def _holder(held: list[Any]) -> Write:
+def _holder(objects: list[Any]) -> Write:
     """A function that boxes a result."""
     find = _views(_NUMBER, ())
 
     def hold(words: Any, at: int, value: Any) -> tuple[Any, int]:
-        find(words[at])[...] = len(held)
-        held.append(value)
+        find(words[at])[...] = len(objects)
+        objects.append(value)
         return None, at + 1
 
     return hold
@@ -212,29 +214,29 @@ def _known(shape: Sequence[Any]) -> tuple[int, ...] | None:
 
 def _views(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Callable[[int], np.ndarray]:
     """A function that returns the array of this kind at an address."""
-    return _remembering(lambda place: _array(dtype, shape, place))
+    return _remembering(lambda address: _array(dtype, shape, address))
 
 
 def _remembering(make: Callable[[int], Any]) -> Callable[[int], Any]:
     """The function with a small cache."""
     seen: dict[int, Any] = {}
 
-    def find(place: int) -> Any:
-        found = seen.get(place)
+    def find(address: int) -> Any:
+        found = seen.get(address)
         if found is None:
             if len(seen) >= _MAX_SEEN_SHAPES:
                 seen.clear()
-            found = seen[place] = make(place)
+            found = seen[address] = make(address)
         return found
 
     return find
 
 
-def _array(dtype: np.dtype[Any], shape: Sequence[int], place: int) -> np.ndarray:
+def _array(dtype: np.dtype[Any], shape: Sequence[int], address: int) -> np.ndarray:
     size = prod(shape) * dtype.itemsize
     if not size:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, _memory(place, size, _PYBUF_WRITE))
+    return np.ndarray(shape, dtype, _memory(address, size, _PYBUF_WRITE))
 
 
 def checked_result(op: HostCall, dtype: DType, shape: Sequence[Any], value: Any) -> np.ndarray:

@@ -109,7 +109,7 @@ class HostKernels:
 
         def run(operands: Sequence[Any]) -> tuple[Any, ...]:
             try:
-                made = call({name: operands[place] for name, place in places})
+                made = call({name: operands[index] for name, index in places})
             except FallbackRequired as refusal:
                 if own is not None:
                     return own(operands)

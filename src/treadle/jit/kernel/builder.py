@@ -332,8 +332,8 @@ class KernelBuilder(NodeBuilder):
             case Constant(array=array):
                 return self.constant(array[tuple(index)])
             case View(axes=axes) if all(isinstance(axis.offset, int) for axis in axes):
-                place = [view_place(axis, index) for axis in axes]
-                return self.element(node.operands[0], place, deepest)
+                position = [view_place(axis, index) for axis in axes]
+                return self.element(node.operands[0], position, deepest)
             case Concat(axis=axis) if all(isinstance(o.shape[axis], int) for o in node.operands):
                 return self.element(*_joined(node, axis, index), deepest)
             case Elementwise(function=function) if deepest:
@@ -364,13 +364,13 @@ class KernelBuilder(NodeBuilder):
 
 def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int]]:
     """The operand of a Concat that has the element, and its index there."""
-    place = list(index)
+    position = list(index)
     for operand in node.operands:
         extent = operand.shape[axis]
         assert isinstance(extent, int)
-        if place[axis] < extent:
-            return operand, place
-        place[axis] -= extent
+        if position[axis] < extent:
+            return operand, position
+        position[axis] -= extent
     raise AssertionError("an index beyond the operands of a Concat")
 
 

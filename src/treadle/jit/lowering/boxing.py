@@ -81,8 +81,8 @@ def unboxed(builder: KernelBuilder, node: Node, types: Sequence[ir.Type | None])
         return node
     kind = next(filter(None, map(kind_of, types)), None)
     if kind is None:
-        foreign = [t.dtype for t in types if isinstance(t, Tensor) and t.dtype not in NATIVE]
-        what = f"no native code for {foreign[0]}" if any(foreign) else _UNKNOWN
+        not_native = [t.dtype for t in types if isinstance(t, Tensor) and t.dtype not in NATIVE]
+        what = f"no native code for {not_native[0]}" if any(not_native) else _UNKNOWN
         raise Declined(what)
     return _keep(builder, "unbox", [node], [kind], makes=False)[0]
 

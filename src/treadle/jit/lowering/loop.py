@@ -61,25 +61,27 @@ def lower_loop(
     condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else builder.most(builder.number(trip), 0)
-    moving = lost_axes(step, operands)
+    changing = lost_axes(step, operands)
     operands = _typed(builder, step, operands)
-    held, learnt = _held(builder, step, operands), set[int]()
+    boxed_states, learnt = _held(builder, step, operands), set[int]()
     mark = builder.mark()
     for _ in range(_most_tries(operands)):
-        made = LoopBody(Block("body", builder.block, is_loop=True), held)
+        made = LoopBody(Block("body", builder.block, is_loop=True), boxed_states)
         try:
-            _write(builder, made, step, operands, moving, lower)
+            _write(builder, made, step, operands, changing, lower)
         except WrongElementGuess as mistake:
             builder.back(mark)
-            operands, held = _corrected(builder, step, made, operands, mistake, learnt)
+            operands, boxed_states = _corrected(builder, step, made, operands, mistake, learnt)
             mark = builder.mark()
             continue
-        foreign = _foreign(builder, made)
-        moving_too = changing_axes(made.states, made.nexts) if foreign <= held else moving
-        if moving_too <= moving and foreign <= held:
+        not_native = _foreign(builder, made)
+        more_changing = (
+            changing_axes(made.states, made.nexts) if not_native <= boxed_states else changing
+        )
+        if more_changing <= changing and not_native <= boxed_states:
             break
         builder.back(mark)
-        moving, held = moving | moving_too, held | foreign
+        changing, boxed_states = changing | more_changing, boxed_states | not_native
     else:
         raise Declined("the shapes of the carried values change in every attempt to lower the body")
     is_open = condition is not None or made.condition is not None
@@ -89,7 +91,7 @@ def lower_loop(
         tuple(made.nexts), made.condition, tuple(made.stacks), extent, step.info.path,
     )  # fmt: skip
     node = builder.add(loop, DType.BOOL, (), *around, *made.initials)
-    carried = [_last(builder, node, k, state, moving) for k, state in enumerate(made.states)]
+    carried = [_last(builder, node, k, state, changing) for k, state in enumerate(made.states)]
     first, symbols = len(carried), known_symbols(step, operands)
     stacks = iter(
         [_stacked(builder, node, stack, first + k) for k, stack in enumerate(made.stacks)]
@@ -120,11 +122,11 @@ def _most_tries(operands: Given) -> int:
 
 
 def _last(
-    builder: LoweringBuilder, loop: Node, number: int, state: Node, moving: ChangingAxes
+    builder: LoweringBuilder, loop: Node, number: int, state: Node, changing: ChangingAxes
 ) -> Node:
     shape = [
         builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
-        if (number, axis) in moving
+        if (number, axis) in changing
         else extent
         for axis, extent in enumerate(state.shape)
     ]
@@ -153,20 +155,20 @@ def _write(
     made: LoopBody,
     step: ir.Loop,
     operands: Given,
-    moving: ChangingAxes,
+    changing: ChangingAxes,
     lower: LowerBlock,
 ) -> None:
     outer = builder.block
-    given = _boxed(builder, step, operands, made.held)
+    given = _boxed(builder, step, operands, made.boxed_states)
     builder.block = made.block
-    add_parameters(builder, step, given, moving, made)
+    add_parameters(builder, step, given, changing, made)
     results = lower(builder, step.body, made.nodes)
     values = step.body.results
     condition = native_operands(builder, results[0], values[0])
     made.condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
     count = len(made.states)
     nexts = [
-        boxed(builder, node, value) if k in made.held else present_operands(node)
+        boxed(builder, node, value) if k in made.boxed_states else present_operands(node)
         for k, (node, value) in enumerate(zip(results[1 : 1 + count], values[1:], strict=False))
     ]
     if step.fixed_state:
@@ -201,25 +203,25 @@ def _carry_rows(
 def _carried(step: ir.Loop) -> list[int]:
     """The operand that each carried value starts from."""
     roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
-    return [place for place, role in enumerate(roles) if isinstance(role, ir.Carried)]
+    return [index for index, role in enumerate(roles) if isinstance(role, ir.Carried)]
 
 
 def _held(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> frozenset[int]:
     """The carried values, by number, that are boxed from the start."""
-    initials = [operands[place] for place in _carried(step)]
+    initials = [operands[index] for index in _carried(step)]
     return frozenset(
         number for number, node in enumerate(initials) if node is None or node in builder.objects
     )
 
 
 def _boxed(
-    builder: LoweringBuilder, step: ir.Loop, operands: Given, held: frozenset[int]
+    builder: LoweringBuilder, step: ir.Loop, operands: Given, boxed_states: frozenset[int]
 ) -> Sequence[Node | None]:
     """The operands, with the initial values of boxed carried values boxed."""
     made = list(operands)
-    for number, place in enumerate(_carried(step)):
-        if number in held:
-            made[place] = boxed(builder, made[place], step.operands[place])
+    for number, index in enumerate(_carried(step)):
+        if number in boxed_states:
+            made[index] = boxed(builder, made[index], step.operands[index])
     return made
 
 
@@ -257,11 +259,11 @@ def _corrected(
     if isinstance(initial.op, CarriedArg) and is_known:
         raise WrongElementGuess(initial, mistake.dtype, mistake.shape)
     if not is_known or not isinstance(initial.op, Empty):
-        return list(operands), made.held | {number}
+        return list(operands), made.boxed_states | {number}
     learnt.add(number)
     corrected = list(operands)
     corrected[_carried(step)[number]] = empty(builder, mistake.dtype, mistake.shape)
-    return corrected, made.held
+    return corrected, made.boxed_states
 
 
 def _is_written(builder: LoweringBuilder, extent: Number) -> bool:

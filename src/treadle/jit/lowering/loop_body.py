@@ -36,13 +36,13 @@ class LoopBody:
     """The body of a loop during its lowering.
 
     `nodes` are those of its parameters, `states` and `initials` its carried arguments and their
-    initial values, `nexts` their next values. `held` are the numbers of the boxed carried values.
+    initial values, `nexts` their next values. `boxed_states` are the numbers of the boxed ones.
     `elements` are to be stacked: those with a native form have `stacks`; boxed ones are collected
     in lists, which are carried values with the numbers `rows`.
     """
 
     block: Block
-    held: frozenset[int] = frozenset()
+    boxed_states: frozenset[int] = frozenset()
     nodes: list[Node | None] = field(default_factory=list)
     states: list[Node] = field(default_factory=list)
     initials: list[Node] = field(default_factory=list)
@@ -55,23 +55,23 @@ class LoopBody:
 
 
 def add_parameters(
-    builder: LoweringBuilder, step: ir.Loop, operands: Given, moving: ChangingAxes, made: LoopBody
+    builder: LoweringBuilder, step: ir.Loop, operands: Given, changing: ChangingAxes, made: LoopBody
 ) -> None:
     """The nodes of the parameters, and the carried arguments and initial values among them."""
     rest = iter(operands)
-    for place, role in enumerate(step.roles):
+    for index, role in enumerate(step.roles):
         match role:
             case ir.Iteration():
-                shape = (1,) * ir.declared_rank(step, place)
+                shape = (1,) * ir.declared_rank(step, index)
                 made.nodes.append(builder.param(InductionVar(), DType.INT64, shape))
             case ir.Condition():
-                rank = ir.declared_rank(step, place)
+                rank = ir.declared_rank(step, index)
                 made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))
             case ir.Invariant():
                 made.nodes.append(next(rest))
             case ir.Carried():
                 initial = present_operands(next(rest))
-                state = _state(builder, len(made.states), initial, moving)
+                state = _state(builder, len(made.states), initial, changing)
                 made.initials.append(initial)
                 made.states.append(state)
                 made.nodes.append(state)
@@ -81,10 +81,10 @@ def add_parameters(
                 )
 
 
-def _state(builder: LoweringBuilder, number: int, initial: Node, moving: ChangingAxes) -> Node:
+def _state(builder: LoweringBuilder, number: int, initial: Node, changing: ChangingAxes) -> Node:
     shape = [
         builder.number(builder.param(DimOf(number, axis), DType.INT64, ()))
-        if (number, axis) in moving
+        if (number, axis) in changing
         else extent
         for axis, extent in enumerate(initial.shape)
     ]

@@ -51,9 +51,9 @@ class Clocks:
 def clocked(machine: LoadedKernel, clocks: Clocks) -> LoadedKernel:
     """The kernel, with its calls timed."""
 
-    def call(place: int) -> int:
+    def call(address: int) -> int:
         started = time.perf_counter_ns()
-        status = machine.call(place)
+        status = machine.call(address)
         clocks.ns += time.perf_counter_ns() - started
         return status
 

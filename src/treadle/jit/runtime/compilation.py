@@ -16,7 +16,7 @@ from treadle.jit.kernel.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
 from treadle.jit.runtime.kernel_records import KernelRecord
-from treadle.jit.threads.thread_pool import ready
+from treadle.jit.threads.thread_pool import serve_function
 from treadle.jit.toolchain import llvm
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
@@ -77,7 +77,7 @@ def loaded(record: KernelRecord, store: DiskCache | None) -> LoadedKernel | None
 
 def _make_ready(code: KernelArtifact, store: DiskCache | None) -> None:
     if any(slot.kind == "team" for slot in code.slots):
-        ready(store)
+        serve_function(store)
 
 
 def generate_code(

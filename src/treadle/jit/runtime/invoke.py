@@ -188,12 +188,12 @@ def invoke(
     lengths: Mapping[SymbolicDim, int],
     context: RunContext,
     path: str,
-    held: list[Any] | None = None,
+    objects: list[Any] | None = None,
 ) -> list[Any]:
     """Run the kernel on these row-major arrays; `lengths` are the extents of dynamic axes.
 
-    `held` maps handles to boxed inputs; results may be among them. Raises FallbackRequired if the
-    kernel fails, Declined if it cannot produce these results.
+    `objects` maps handles to boxed inputs; results may be among them. Raises FallbackRequired if
+    the kernel fails, Declined if it cannot produce these results.
     """
     if compiled.trips:
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
@@ -208,8 +208,8 @@ def invoke(
         slots[number] = word(results[which], keep)
     for number, extent in layout.extents:
         slots[number] = lengths[extent]
-    held = [] if held is None else held
-    _bind(layout, slots, keep, held)
+    objects = [] if objects is None else objects
+    _bind(layout, slots, keep, objects)
     if layout.workspace is not None:
         workspace = _workspace(compiled.code.workspace + _WORKSPACE_ALIGNMENT)
         slots[layout.workspace] = (
@@ -225,20 +225,20 @@ def invoke(
         _call_bounded(compiled, results, slots, context, path)
     else:
         _call(compiled, results, slots, context, path)
-    return _with_objects(compiled, results, held)
+    return _with_objects(compiled, results, objects)
 
 
-def _with_objects(compiled: CompiledKernel, results: list[Any], held: list[Any]) -> list[Any]:
+def _with_objects(compiled: CompiledKernel, results: list[Any], objects: list[Any]) -> list[Any]:
     """The results, with boxed objects instead of handles."""
     for number in compiled.kernel.boxed_results:
-        results[number] = held[int(results[number])]
+        results[number] = objects[int(results[number])]
     return results
 
 
-def _bind(layout: CallLayout, slots: Any, keep: list[Any], held: list[Any]) -> None:
+def _bind(layout: CallLayout, slots: Any, keep: list[Any], objects: list[Any]) -> None:
     """Fill the slots of host calls for this run."""
     for number, keeper in layout.keepers:
-        keep.append(keeper(held))
+        keep.append(keeper(objects))
         slots[number] = id(keep[-1])
 
 
@@ -287,11 +287,11 @@ def _call(
 
 def _status(compiled: CompiledKernel, slots: Any) -> int:
     """Run the kernel, with the thread pool if its work may be shared."""
-    team, place = compiled.layout.thread_pool, ctypes.addressof(slots)
-    if team is None:
-        return compiled.machine.call(place)
-    with acquired(compiled.threads) as slots[team]:
-        return compiled.machine.call(place)
+    pool_slot, address = compiled.layout.thread_pool, ctypes.addressof(slots)
+    if pool_slot is None:
+        return compiled.machine.call(address)
+    with acquired(compiled.threads) as slots[pool_slot]:
+        return compiled.machine.call(address)
 
 
 def _tell_weight(compiled: CompiledKernel, slots: Any, context: RunContext) -> None:
@@ -326,9 +326,9 @@ def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room:
         extents = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
         shape = show_shape(tuple(None if e < 0 else e for e in extents))
         reason = f"there is not enough memory for a result of {result.dtype}{shape}"
-        if (place := _counted(node)) is None:
+        if (path := _counted(node)) is None:
             raise Declined(reason) from error
-        raise RunError(reason, place) from error
+        raise RunError(reason, path) from error
     return made
 
 

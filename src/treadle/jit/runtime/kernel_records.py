@@ -90,8 +90,8 @@ Shared = tuple[Any, ...]
 
 def _shared(lengths: DynamicDims, known: Known) -> Shared:
     """The objects shared by a region and its kernels, in a stable order."""
-    dims = dict.fromkeys(lengths.open[place] for place in sorted(lengths.open))
-    return (*dims, *(known[place] for place in sorted(known)))
+    dims = dict.fromkeys(lengths.open[index] for index in sorted(lengths.open))
+    return (*dims, *(known[index] for index in sorted(known)))
 
 
 class _Pickler(CompactPickler):

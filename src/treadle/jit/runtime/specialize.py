@@ -57,7 +57,7 @@ class DynamicDims:
     @classmethod
     def of(cls, region: Region) -> DynamicDims:
         """The dynamic axes: those that top-level loops slice, and no other step reads."""
-        place = {value: k for k, value in enumerate(region.inputs)}
+        index = {value: k for k, value in enumerate(region.inputs)}
         sliced: dict[tuple[int, int], SymbolicDim] = {}
         otherwise = set(region.outputs)
         for step in region.steps:
@@ -65,12 +65,12 @@ class DynamicDims:
                 otherwise |= {value for value in reads(step) if value is not None}
                 continue
             view = ports(step)
-            taken = [(place.get(port.operand), port) for port in view.sliced if port.operand]
+            taken = [(index.get(port.operand), port) for port in view.sliced if port.operand]
             operands = [v for v in reads(step) if v is not None]
             slices = [port.operand for _, port in taken]
             otherwise |= {v for v in operands if operands.count(v) > slices.count(v)}
             _unite(sliced, [(k, _axis(p.operand, p.role.axis)) for k, p in taken if k is not None])
-        closed = {place[value] for value in otherwise if value in place}
+        closed = {index[value] for value in otherwise if value in index}
         axes: dict[int, set[int]] = {}
         for position, axis in sliced:
             axes.setdefault(position, set()).add(axis)
@@ -166,7 +166,7 @@ def specialize(
     If its loops would box values, the region is lowered again with scalarized sequences, if
     possible.
     """
-    held = conditions(region) if holding is None else holding
+    assumed = conditions(region) if holding is None else holding
 
     @decline_on_internal_error
     def attempted(block: Callable[[], Block | None]) -> Kernel | None:
@@ -174,7 +174,7 @@ def specialize(
         if made is None:
             return None
         return _written(
-            region, made, given, lengths, known, kernels, held, may_assume=may_assume
+            region, made, given, lengths, known, kernels, assumed, may_assume=may_assume
         )  # fmt: skip
 
     def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:

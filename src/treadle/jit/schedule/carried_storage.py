@@ -194,12 +194,12 @@ def _is_double_buffered(loop: Loop, number: int, storage: StorageMap) -> bool:
         return False
     if after.home is not loop.body or loop.nexts.count(after) > 1:
         return False
-    place = storage.storage_of
+    storage_of = storage.storage_of
     if isinstance(after.op, Concat):
-        return place[after] is Storage.BUFFER
-    if place[after] is not Storage.NEST:
+        return storage_of[after] is Storage.BUFFER
+    if storage_of[after] is not Storage.NEST:
         return False
-    nexts = [n for n in loop.nexts if n.shape == after.shape and place[n] is Storage.NEST]
+    nexts = [n for n in loop.nexts if n.shape == after.shape and storage_of[n] is Storage.NEST]
     return any(_nest_reads_elsewhere(each, state, storage) for each in nexts)
 
 
@@ -227,9 +227,9 @@ def _is_in_nest(node: Node, state: Node, is_own_index: bool, storage: StorageMap
     """Whether a value is computed in the nest that reads it, with no earlier use."""
     if node.home is not state.home:
         return False
-    place = storage.storage_of[node]
-    if place is not Storage.NEST or not is_own_index:
-        return place is Storage.INLINE
+    storage_class = storage.storage_of[node]
+    if storage_class is not Storage.NEST or not is_own_index:
+        return storage_class is Storage.INLINE
     return all(
         r.home is not node.home or (isinstance(r.op, Elementwise) and r.shape == node.shape)
         for r in storage.readers.get(node, ())

@@ -53,10 +53,10 @@ def fused_steps(
     updates = not set(links).isdisjoint(block.nodes)
     fusion = _Fusion(block, storage, state_of)
     for node in block.nodes:
-        place = storage.storage_of[node]
-        if place is Storage.NEST:
+        storage_class = storage.storage_of[node]
+        if storage_class is Storage.NEST:
             fusion.join(node)
-        elif place is not Storage.INLINE:
+        elif storage_class is not Storage.INLINE:
             fusion.need(node)
             if isinstance(node.op, Scatter) or (updates and isinstance(node.op, Loop | Branch)):
                 fusion.close_all()

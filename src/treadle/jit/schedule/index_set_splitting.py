@@ -32,13 +32,13 @@ def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) ->
     while waiting:
         node, start = waiting.pop()
         is_cut = is_cut or isinstance(node.op, Concat)
-        for operand, place in _inner(node, start):
+        for operand, index in _inner(node, start):
             if isinstance(node.op, Concat):
-                at = place[node.op.axis]
+                at = index[node.op.axis]
                 found[node.op.axis] |= {at, at + static_shape(operand)[node.op.axis]}
-            if (operand, place) not in seen and is_inline(operand):
-                seen.add((operand, place))
-                waiting.append((operand, place))
+            if (operand, index) not in seen and is_inline(operand):
+                seen.add((operand, index))
+                waiting.append((operand, index))
     return tuple(tuple(sorted(each)) for each in found) if is_cut else None
 
 

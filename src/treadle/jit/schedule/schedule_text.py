@@ -50,7 +50,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
         if block not in bodies:
             yield from (f"{block.name}: {line}" for line in _nests(steps, None))
     places = Counter(schedule.storage.storage_of.values())
-    words = [f"{places[place]} {name}" for place, name in _PLACES.items() if places[place]]
+    words = [f"{places[kind]} {name}" for kind, name in _PLACES.items() if places[kind]]
     yield f"values: {', '.join(words)}"
 
 

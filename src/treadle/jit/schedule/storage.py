@@ -100,33 +100,35 @@ def assign_storage(kernel: Kernel) -> StorageMap:
     for node in nodes:
         for operand in (*node.operands, *yielded(node)):
             readers.setdefault(operand, []).append(node)
-    place: dict[Node, Storage] = {}
+    storage_of: dict[Node, Storage] = {}
     fused: dict[Node, tuple[int, int]] = {}
-    crowd = _crowd(nodes)
+    too_many = _too_many_to_unroll(nodes)
     for node in reversed(nodes):
-        if isinstance(node.op, Concat) and _is_read_in_pieces(node, readers, place, kernel.results):
-            place[node] = Storage.INLINE
+        if isinstance(node.op, Concat) and _is_read_in_pieces(
+            node, readers, storage_of, kernel.results
+        ):
+            storage_of[node] = Storage.INLINE
             continue
-        found = _place(node, readers.get(node, []), place, node in kernel.results)
+        found = _place(node, readers.get(node, []), storage_of, node in kernel.results)
         if found is Storage.INLINE and isinstance(node.op, Elementwise):
             reader = readers[node][0]
             size, row = fused.get(reader, (0, 0))
             fused[node] = size, row = size + emission_weight(node), row + is_expensive(node)
             is_much = size > MAX_FUSED or has_long_latency(node, row)
             found = Storage.NEST if is_much else found
-        place[node] = Storage.NEST if node in crowd else found
+        storage_of[node] = Storage.NEST if node in too_many else found
     spilled = {
         operand
         for node in nodes
         for operand in node.operands
-        if _reads_by_index(node, operand, place)
+        if _reads_by_index(node, operand, storage_of)
     }
     return StorageMap(
-        place, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled)
+        storage_of, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled)
     )
 
 
-def _crowd(nodes: Sequence[Node]) -> frozenset[Node]:
+def _too_many_to_unroll(nodes: Sequence[Node]) -> frozenset[Node]:
     """Functions of small tensors that are too many to be unrolled."""
     found = [node for node in nodes if _is_written_out(node)]
     if sum(node.size for node in found) > _MAX_WRITTEN_OUT:
@@ -177,18 +179,22 @@ def emission_weight(node: Node) -> int:
 
 
 def _place(
-    node: Node, readers: list[Node], place: Mapping[Node, Storage], is_result: bool
+    node: Node, readers: list[Node], storage_of: Mapping[Node, Storage], is_result: bool
 ) -> Storage:
     if isinstance(node.op, Loop | Branch | HostCall):
         return Storage.BUFFER
     if node.is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node):
         return Storage.REGISTERS
     if isinstance(node.op, ScanSlice | View | Reshape | Iota):
-        is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, place)
+        is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, storage_of)
         return Storage.BUFFER if is_kept else Storage.INLINE
     if isinstance(node.op, Elementwise):
-        lone = readers[0] if len(readers) == 1 and not is_result else None
-        is_fused = lone is not None and lone.home is node.home and _takes_inline(node, lone, place)
+        only_reader = readers[0] if len(readers) == 1 and not is_result else None
+        is_fused = (
+            only_reader is not None
+            and only_reader.home is node.home
+            and _takes_inline(node, only_reader, storage_of)
+        )
         return Storage.INLINE if is_fused else Storage.NEST
     return Storage.BUFFER
 
@@ -196,7 +202,7 @@ def _place(
 def _is_read_in_pieces(
     join: Node,
     readers: Mapping[Node, Sequence[Node]],
-    place: Mapping[Node, Storage],
+    storage_of: Mapping[Node, Storage],
     results: Sequence[Node],
 ) -> bool:
     """Whether only one Elementwise reads the Concat, at its own index, or through a Concat.
@@ -210,14 +216,14 @@ def _is_read_in_pieces(
     if reader.home is not join.home or join.size <= MAX_SCALARS_PER_VALUE:
         return False
     if isinstance(reader.op, Concat):
-        return place[reader] is Storage.INLINE
+        return storage_of[reader] is Storage.INLINE
     is_own = isinstance(reader.op, Elementwise) and reader.shape == join.shape
-    if not is_own or place[reader] is not Storage.NEST:
+    if not is_own or storage_of[reader] is not Storage.NEST:
         return False
 
     def is_inline(node: Node) -> bool:
-        if node in place:
-            return isinstance(node.op, Concat) and place[node] is Storage.INLINE
+        if node in storage_of:
+            return isinstance(node.op, Concat) and storage_of[node] is Storage.INLINE
         is_inner = isinstance(node.op, Concat) and node.shape != join.shape
         return node is join or (is_inner and _is_static(node) and len(readers[node]) == 1)
 
@@ -229,12 +235,12 @@ def _is_static(join: Node) -> bool:
     return all(each.is_static for each in (join, *join.operands))
 
 
-def _takes_inline(node: Node, reader: Node, place: Mapping[Node, Storage]) -> bool:
+def _takes_inline(node: Node, reader: Node, storage_of: Mapping[Node, Storage]) -> bool:
     if isinstance(reader.op, Reduce):
-        return place[reader] is not Storage.INLINE
+        return storage_of[reader] is not Storage.INLINE
     if isinstance(reader.op, Concat):
-        return place[reader] is Storage.INLINE
-    is_inline = place.get(reader) is Storage.INLINE and isinstance(reader.op, Elementwise)
+        return storage_of[reader] is Storage.INLINE
+    is_inline = storage_of.get(reader) is Storage.INLINE and isinstance(reader.op, Elementwise)
     return is_inline and reader.shape == node.shape
 
 
@@ -245,11 +251,13 @@ def _is_packed(node: Node, readers: list[Node]) -> bool:
     return any(_reads_often(reader, node) for reader in readers)
 
 
-def _is_laid_out(node: Node, readers: list[Node], place: Mapping[Node, Storage]) -> bool:
+def _is_laid_out(node: Node, readers: list[Node], storage_of: Mapping[Node, Storage]) -> bool:
     """Whether a view is reshaped: finding an element by its own index would take divisions."""
     if not isinstance(node.op, View) or not node.is_static or keeps_order(node):
         return False
-    return any(isinstance(each.op, Reshape) and place[each] is Storage.INLINE for each in readers)
+    return any(
+        isinstance(each.op, Reshape) and storage_of[each] is Storage.INLINE for each in readers
+    )
 
 
 def transposed_axes(node: Node) -> tuple[int, int] | None:
@@ -333,14 +341,14 @@ def _is_much(node: Node) -> bool:
     return not isinstance(inner, int) or node.size * inner > MAX_UNROLLED_ELEMENTS
 
 
-def _reads_by_index(node: Node, operand: Node, place: Mapping[Node, Storage]) -> bool:
-    if place[operand] is not Storage.REGISTERS or operand.size <= 1:
+def _reads_by_index(node: Node, operand: Node, storage_of: Mapping[Node, Storage]) -> bool:
+    if storage_of[operand] is not Storage.REGISTERS or operand.size <= 1:
         return False
     if isinstance(operand.op, Constant) or isinstance(node.op, Loop | Branch):
         return False
     if isinstance(node.op, View) and not all(isinstance(a.offset, int) for a in node.op.axes):
         return True
-    return place[node] is not Storage.REGISTERS or isinstance(
+    return storage_of[node] is not Storage.REGISTERS or isinstance(
         node.op, ScanSlice | Take | Gather | Scatter | Reduce | ArgTopK
     )
 

@@ -39,9 +39,9 @@ def with_scan_slices(kernel: Kernel) -> Kernel:
     """The kernel with scan slices for such rows; itself if it has none."""
     loops = {node.op.body: node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)}
     found = {
-        node: place
+        node: rows_read
         for node in all_nodes(kernel.main)
-        if (place := _place(node, loops.get(node.home))) is not None
+        if (rows_read := _place(node, loops.get(node.home))) is not None
     }
     if not found:
         return kernel
@@ -57,19 +57,19 @@ def _place(node: Node, loop: Loop | None) -> _Place | None:
     given = data.shape[node.op.axis]
     if data.home.depth >= node.home.depth or not index.is_single or not isinstance(given, int):
         return None
-    place = _of_iteration(index, loop.body)
-    if place is None or place.offset < 0 or not _is_within(place, loop.extent, given):
+    rows_read = _of_iteration(index, loop.body)
+    if rows_read is None or rows_read.offset < 0 or not _is_within(rows_read, loop.extent, given):
         return None
-    return place
+    return rows_read
 
 
-def _is_within(place: _Place, extent: Number, given: int) -> bool:
+def _is_within(rows_read: _Place, extent: Number, given: int) -> bool:
     """Whether the rows exist, as far as the extents are known."""
     if not isinstance(extent, int):
-        return not place.is_reversed
-    if place.is_reversed:
-        return extent <= place.offset + 1 <= given
-    return place.offset + extent <= given
+        return not rows_read.is_reversed
+    if rows_read.is_reversed:
+        return extent <= rows_read.offset + 1 <= given
+    return rows_read.offset + extent <= given
 
 
 def _of_iteration(index: Node, body: Block) -> _Place | None:
@@ -92,14 +92,14 @@ class _Slices:
         """Turn a row into the slice of the iteration; others are unchanged."""
         builder, op = rebuild.builder, node.op
         assert isinstance(op, Take)
-        place, operands = self.places.get(node), rebuild.operands(node)
-        if place is None:
+        rows_read, operands = self.places.get(node), rebuild.operands(node)
+        if rows_read is None:
             return builder.add(op, node.dtype, rebuild.shape(node), *operands)
         count = rebuild.number(self.loops[node.home].extent)
-        rows = _rows(rebuild, operands[0], op.axis, place, count)
+        rows = _rows(rebuild, operands[0], op.axis, rows_read, count)
         shape = tuple(extent for k, extent in enumerate(rows.shape) if k != op.axis)
         taken = Node(
-            ScanSlice(op.axis, place.is_reversed), node.dtype, shape, (rows,), builder.block
+            ScanSlice(op.axis, rows_read.is_reversed), node.dtype, shape, (rows,), builder.block
         )
         builder.block.nodes.append(taken)
         return builder.reshape(taken, rebuild.shape(node))
@@ -119,18 +119,18 @@ class _Slices:
         count = rebuild.number(loop.extent)
         if isinstance(count, int):
             return
-        for node, place in self.places.items():
+        for node, rows_read in self.places.items():
             if node.home is loop.body and isinstance(node.op, Take):
                 given = node.operands[0].shape[node.op.axis]
                 assert isinstance(given, int)
-                is_there = rebuild.builder.compare("less_equal", count, given - place.offset)
+                is_there = rebuild.builder.compare("less_equal", count, given - rows_read.offset)
                 rebuild.builder.add(Guard(True), DType.BOOL, (), is_there)
 
 
-def _rows(rebuild: Rebuild, data: Node, axis: int, place: _Place, count: Number) -> Node:
+def _rows(rebuild: Rebuild, data: Node, axis: int, rows_read: _Place, count: Number) -> Node:
     """The rows that the loop slices."""
-    first = place.offset
-    if place.is_reversed:
+    first = rows_read.offset
+    if rows_read.is_reversed:
         assert isinstance(count, int)
         first -= count - 1
     shape = tuple(count if k == axis else extent for k, extent in enumerate(data.shape))

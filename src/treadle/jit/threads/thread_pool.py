@@ -1,14 +1,14 @@
 """The thread pool for kernels: one per process, asleep between runs.
 
-    with taken(threads) as team:        its address, for one run at a time; 0: another run has it
-        share(team, f, d, cost, nest)   f(d, part, parts) of all parts, which a kernel calls
+    with acquired(threads) as pool:     its address, for one run at a time; 0: another run has it
+        share(pool, f, d, cost, nest)   f(d, chunk, chunks) of all chunks, which a kernel calls
 
-The caller runs the first part, worker t part t, and the caller then runs the parts that no worker
-has started. So no run waits for a worker that sleeps or was preempted before it started. A run
-wakes the workers after it has run `patience` nanoseconds of parallel work itself, uses them as long
+The caller runs the first chunk, worker t chunk t, and the caller then runs the chunks that no
+worker has started. So no run waits for a worker that sleeps or was preempted before it started. A
+run wakes the workers after `patience` nanoseconds of parallel work of its own, uses them as long
 as that pays (autotune_ir.py), and all of them sleep when it has ended.
 
-    word of a helper    OFFERED, TAKEN by it, DONE by either, REST: it should sleep
+    state of a worker    OFFERED, TAKEN by it, DONE by either, SLEEP: it should sleep
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.symbols import Unlinkable
 
 SERVE, SHARE = "treadle_serve", "treadle_share"
-_LINE_WORDS = 16
+_WORKER_WORDS = 16
 _MAX_WORKERS = 63
 _FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
 _NUMBER, _SEMAPHORE = 5, 6
-_REST = 4
-_serving: list[Any] = []
+_SLEEP = 4
+_serve_functions: list[Any] = []
 
 
 @dataclass(slots=True)
@@ -72,18 +72,18 @@ def _library() -> Any:
     return ctypes.CDLL(None)
 
 
-def ready(store: DiskCache | None = None) -> Any:
+def serve_function(store: DiskCache | None = None) -> Any:
     """Allow kernels to call `share`; returns the worker's function.
 
     Its code is kept in the disk cache, as that of kernels is.
     """
-    if not _serving:
-        places = _places(store)
-        _serving.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(places[SERVE]))
-    return _serving[0]
+    if not _serve_functions:
+        addresses = _addresses(store)
+        _serve_functions.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses[SERVE]))
+    return _serve_functions[0]
 
 
-def _places(store: DiskCache | None) -> Mapping[str, int]:
+def _addresses(store: DiskCache | None) -> Mapping[str, int]:
     """The addresses of the functions of pool_ir, from the disk cache if it has them."""
     text = pool_ir.text(llvm.family())
     key = hashlib.sha256(f"{llvm.description()} {text}".encode()).hexdigest()
@@ -97,10 +97,10 @@ def _places(store: DiskCache | None) -> Mapping[str, int]:
     return llvm.library(data, (SERVE, SHARE))
 
 
-def _lines() -> Any:
+def _worker_words() -> Any:
     """The words of all workers, the first aligned to a cache line."""
-    count, size = _LINE_WORDS * (_MAX_WORKERS + 1), 8 * _LINE_WORDS
-    memory = (ctypes.c_int64 * (count + _LINE_WORDS))()
+    count, size = _WORKER_WORDS * (_MAX_WORKERS + 1), 8 * _WORKER_WORDS
+    memory = (ctypes.c_int64 * (count + _WORKER_WORDS))()
     first = -ctypes.addressof(memory) % size
     return (ctypes.c_int64 * count).from_buffer(memory, first)
 
@@ -112,65 +112,65 @@ class ThreadPool:
     The words live as long as a worker, which never ends.
     """
 
-    words: Any = field(default_factory=_lines)
-    helpers: int = 0
+    words: Any = field(default_factory=_worker_words)
+    workers: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
-    place: int = field(init=False)
+    address: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Start without workers."""
-        self.place = ctypes.addressof(self.words)
+        self.address = ctypes.addressof(self.words)
 
-    def gather(self, threads: int) -> bool:
+    def start_workers(self, threads: int) -> bool:
         """Start workers for this many threads; returns whether there are any."""
         wanted = min(threads - 1, _MAX_WORKERS)
-        while self.helpers < wanted:
+        while self.workers < wanted:
             try:
-                self._add(self.helpers + 1)
+                self._add(self.workers + 1)
             except RuntimeError:
                 return False
-            self.helpers += 1
+            self.workers += 1
         self.words[:7] = wanted, POOL_SETTINGS.patience, POOL_SETTINGS.waits, 0, 0, 0, 0
         return True
 
-    def rest(self) -> None:
+    def sleep(self) -> None:
         """Let all workers sleep."""
         words = self.words
         for number in range(1, words[0] + 1):
-            words[number * _LINE_WORDS] = _REST
+            words[number * _WORKER_WORDS] = _SLEEP
 
     def _add(self, number: int) -> None:
-        first, serve = number * _LINE_WORDS, ready()
-        self.words[first], self.words[first + _NUMBER] = _REST, number
+        first, serve = number * _WORKER_WORDS, serve_function()
+        self.words[first], self.words[first + _NUMBER] = _SLEEP, number
         line = ctypes.byref(self.words, 8 * first)
         _library().sem_init(ctypes.byref(self.words, 8 * (first + _SEMAPHORE)), 0, 0)
         name = f"treadle-{number}"
         threading.Thread(target=serve, args=(line,), name=name, daemon=True).start()
 
 
-_teams = [ThreadPool()]
+_pools = [ThreadPool()]
 
 
 @contextmanager
 def acquired(threads: int) -> Iterator[int]:
     """The address of the pool for a run; 0 if another run has it, or there is none."""
-    team = _teams[-1]
-    if threads < 2 or not team.lock.acquire(blocking=False):
+    pool = _pools[-1]
+    if threads < 2 or not pool.lock.acquire(blocking=False):
         yield 0
         return
     try:
-        yield team.place if team.gather(threads) else 0
+        yield pool.address if pool.start_workers(threads) else 0
     finally:
         try:
-            team.rest()
+            pool.sleep()
         finally:
-            team.lock.release()
+            pool.lock.release()
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Reset the pool in a forked process, which has no workers."""
-    _teams[:] = [ThreadPool()]
+    _pools[:] = [ThreadPool()]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -86,8 +86,8 @@ def load_object(data: bytes, names: Sequence[str]) -> LoadedObject:
             target = _index(section.info, sections)
             start = starts[target]
             if start is not None:
-                place = _Place(memory, base, start, sections[target].size)
-                _relocate(place, _table(data, section, _RELOCATION), symbols)
+                section_memory = _Place(memory, base, start, sections[target].size)
+                _relocate(section_memory, _table(data, section, _RELOCATION), symbols)
     missing = [name for name in names if name not in symbols.named]
     if missing:
         raise Unlinkable(f"no {missing[0]}")
@@ -168,21 +168,21 @@ class _Place(NamedTuple):
     size: int
 
 
-def _relocate(place: _Place, entries: Iterable[tuple[int, ...]], symbols: _Symbols) -> None:
+def _relocate(target: _Place, entries: Iterable[tuple[int, ...]], symbols: _Symbols) -> None:
     """Apply a section's relocations: symbol + addend, minus the position for relative ones."""
     known = len(symbols.addresses)
     for offset, kind, number, addend in entries:
-        if offset > place.size - _WORD.size:
+        if offset > target.size - _WORD.size:
             raise Unlinkable("a relocation beyond its section")
         found = symbols.addresses[number] if number < known else None
         if found is None:
             raise Unlinkable("a relocation to a symbol of unknown kind")
         value = found + addend
         if kind == _R_PC64:
-            value -= place.base + place.start + offset
+            value -= target.base + target.start + offset
         elif kind != _R_64:
             raise Unlinkable(f"a relocation of kind {kind}")
-        _WORD.pack_into(place.memory, place.start + offset, value & _WORD_BITS)
+        _WORD.pack_into(target.memory, target.start + offset, value & _WORD_BITS)
 
 
 def _content(data: bytes, section: Section) -> memoryview:

@@ -23,18 +23,18 @@ def writable(size: int) -> tuple[mmap.mmap, int]:
     return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-def make_executable(memory: mmap.mmap, place: int) -> None:
+def make_executable(memory: mmap.mmap, pointer: int) -> None:
     """Make the pages executable and read-only: a write to them then ends the process."""
-    if _PROTECT(address("mprotect"))(place, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
+    if _PROTECT(address("mprotect"))(pointer, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
         raise Unrunnable("this system does not allow memory to be written and then executed")
 
 
 def executable(content: bytes) -> tuple[mmap.mmap, int]:
     """A position-independent piece of machine code, and its address."""
-    memory, place = writable(len(content))
+    memory, address = writable(len(content))
     memory[: len(content)] = content
-    make_executable(memory, place)
-    return memory, place
+    make_executable(memory, address)
+    return memory, address
 
 
 _PROTECT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)

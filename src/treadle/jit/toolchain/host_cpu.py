@@ -63,11 +63,13 @@ def processor() -> str | None:
     if not is_possible():
         return None
     try:
-        memory, place = executable(_CPUID + _XGETBV)
+        memory, address = executable(_CPUID + _XGETBV)
     except Unrunnable:
         return None
     with memory:
-        return " ".join(f"{word:x}" for word in _words(_ASKS(place), _KEPT(place + len(_CPUID))))
+        return " ".join(
+            f"{word:x}" for word in _words(_ASKS(address), _KEPT(address + len(_CPUID)))
+        )
 
 
 def _words(ask: Callable[[int, int, int], None], kept: Callable[[], int]) -> list[int]:

@@ -195,8 +195,8 @@ def _placed(data: bytes, names: Sequence[str], *, from_disk: bool) -> tuple[Mapp
 def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int], Any]:
     llvm = _llvm()
     with _lock:
-        for name, place in dict(symbols.SYMBOLS).items():
-            llvm.add_symbol(name, place)
+        for name, address in dict(symbols.SYMBOLS).items():
+            llvm.add_symbol(name, address)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(host_target()))
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()

@@ -32,10 +32,10 @@ def is_possible() -> bool:
 
 def address(name: str) -> int:
     """The address of a function; raises Unrunnable."""
-    place = SYMBOLS.get(name) or _found(name)
-    if not place:
+    pointer = SYMBOLS.get(name) or _found(name)
+    if not pointer:
         raise Unrunnable(f"a function that this process does not have: {name}")
-    return place
+    return pointer
 
 
 @cache

@@ -148,8 +148,8 @@ def unique(x: np.ndarray, *, axis: int | None = None, sorted: int) -> Any:  # no
     inverse = inverse.reshape(-1)
     if not sorted:
         order = np.argsort(first, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        index = np.empty_like(order)
+        index[order] = np.arange(len(order))
         found = np.take(found, order, 0 if axis is None else axis)
-        first, inverse, counts = first[order], place[inverse], counts[order]
+        first, inverse, counts = first[order], index[inverse], counts[order]
     return found, *(each.astype(np.int64) for each in (first, inverse, counts))

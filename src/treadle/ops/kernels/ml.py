@@ -149,7 +149,7 @@ def cast_map(x: Mapping[int, Any], *, cast_to: str, map_form: str, max_map: int)
     """The values of a map in key order, or each at its key's index in a row of `max_map`."""
     values = dict(sorted(x.items()))
     if map_form == "SPARSE":
-        values = {place: values.get(place, 0) for place in range(max_map)}
+        values = {index: values.get(index, 0) for index in range(max_map)}
     row = list(values.values())
     if cast_to == "TO_STRING":
         return texts([str(each) for each in row], [1, len(row)])

@@ -40,9 +40,9 @@ def max_pool(
     places = padded(_places(x.shape, storage_order), over.widths, -1)
     where = np.full(best.shape, -1, np.int64)
     for index in over.positions():
-        element, place = wider[index], places[index]
-        better = (place >= 0) & ((element > best) | (where < 0))
-        best, where = np.where(better, element, best), np.where(better, place, where)
+        element, position = wider[index], places[index]
+        better = (position >= 0) & ((element > best) | (where < 0))
+        best, where = np.where(better, element, best), np.where(better, position, where)
     return best, where
 
 

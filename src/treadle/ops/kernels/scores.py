@@ -80,7 +80,7 @@ def opposites(score: np.ndarray, transform: str) -> np.ndarray:
 
 def labelled(places: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
     """The label at each index."""
-    found = [labels[place] for place in places.tolist()]
+    found = [labels[index] for index in places.tolist()]
     if any(isinstance(label, str) for label in labels):
         return texts(found, [len(found)])
     return np.array(found, np.int64)

@@ -39,26 +39,26 @@ class Forest:
         """The forest of an operator's attributes; a tree begins with its first node."""
         keys = list(zip(attributes["nodes_treeids"], attributes["nodes_nodeids"], strict=True))
         roots: dict[int, int] = {}
-        for place, (tree, _) in enumerate(keys):
-            roots.setdefault(tree, place)
+        for index, (tree, _) in enumerate(keys):
+            roots.setdefault(tree, index)
         return Forest(attributes, tuple(roots.values()), {key: k for k, key in enumerate(keys)})
 
-    def leaf(self, row: np.ndarray, place: int) -> int:
+    def leaf(self, row: np.ndarray, node_index: int) -> int:
         """The index of the leaf at which a row ends."""
-        held = self.attributes
-        while held["nodes_modes"][place] != "LEAF":
-            way = "nodes_truenodeids" if self._is_true(row, place) else "nodes_falsenodeids"
-            place = self.places[held["nodes_treeids"][place], held[way][place]]
-        return place
+        table = self.attributes
+        while table["nodes_modes"][node_index] != "LEAF":
+            way = "nodes_truenodeids" if self._is_true(row, node_index) else "nodes_falsenodeids"
+            node_index = self.places[table["nodes_treeids"][node_index], table[way][node_index]]
+        return node_index
 
-    def _is_true(self, row: np.ndarray, place: int) -> bool:
-        held = self.attributes
-        value = row[held["nodes_featureids"][place]]
-        tracks = held.get("nodes_missing_value_tracks_true") or ()
-        if np.isnan(value) and tracks and tracks[place]:
+    def _is_true(self, row: np.ndarray, node_index: int) -> bool:
+        table = self.attributes
+        value = row[table["nodes_featureids"][node_index]]
+        tracks = table.get("nodes_missing_value_tracks_true") or ()
+        if np.isnan(value) and tracks and tracks[node_index]:
             return True
-        threshold = _numbers(held, "nodes_values")[place]
-        return bool(_RULES[held["nodes_modes"][place]](value, threshold))
+        threshold = _numbers(table, "nodes_values")[node_index]
+        return bool(_RULES[table["nodes_modes"][node_index]](value, threshold))
 
 
 def _numbers(attributes: Mapping[str, Any], name: str) -> np.ndarray:

@@ -127,8 +127,8 @@ def clip(x: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None =
     result = np.maximum(x, low.reshape(()))
     if high is None:
         return result
-    place = result if isinstance(result, np.ndarray) else None
-    return np.minimum(result, high.reshape(()), out=place)
+    out = result if isinstance(result, np.ndarray) else None
+    return np.minimum(result, high.reshape(()), out=out)
 
 
 @evaluates("Clip", 1, 6)

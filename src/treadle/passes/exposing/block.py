@@ -45,10 +45,10 @@ def _write_branch(inside: Inside, branch: Branch, here: str) -> None:
     def body(name: str, block: Block) -> Block:
         clocks = [inside.writer.value(clock.name) for clock in inside.clocks]
         own = inside.body(f"{here}.{name}", clocks, slots)
-        held = tuple(own.state.values())
+        state = tuple(own.state.values())
         hand_out(own, block)
-        given = [own_result(own.writer, own.state[slot], held) for slot in slots]
-        return own.finished(block, (*clocks, *held), (*block.results, *given))
+        given = [own_result(own.writer, own.state[slot], state) for slot in slots]
+        return own.finished(block, (*clocks, *state), (*block.results, *given))
 
     results = [inside.writer.value("exposed_if") for _ in slots]
     made = replace(

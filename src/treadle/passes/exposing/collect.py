@@ -153,20 +153,20 @@ def _add_optional(
     operands = (value, *clocks, *(state[slot] for slot in slots))
 
     def params(inner: Writer) -> tuple[Value, Sequence[Value], State]:
-        held, *others = (inner.value(each.name) for each in operands)
-        return held, others[: len(clocks)], dict(zip(slots, others[len(clocks) :], strict=True))
+        optional, *others = (inner.value(each.name) for each in operands)
+        return optional, others[: len(clocks)], dict(zip(slots, others[len(clocks) :], strict=True))
 
     then, otherwise = writer.inner(), writer.inner()
-    held, numbers, kept = params(then)
-    given = (held, *numbers, *kept.values())
+    optional, numbers, kept = params(then)
+    given = (optional, *numbers, *kept.values())
     at = Slots.of(target).by_kind["at"]
     kept[at] = then.add_rows(kept[at], _row(then, numbers))
-    _add(then, target, then.leaf("OptionalGetElement", held), kept)
+    _add(then, target, then.leaf("OptionalGetElement", optional), kept)
     present = then.block(given, tuple(kept[slot] for slot in slots))
 
-    held, numbers, kept = params(otherwise)
+    optional, numbers, kept = params(otherwise)
     same = tuple(otherwise.leaf("Identity", kept[slot]) for slot in slots)
-    absent = otherwise.block((held, *numbers, *kept.values()), same)
+    absent = otherwise.block((optional, *numbers, *kept.values()), same)
     has = writer.leaf("OptionalHasElement", value)
     state.update(zip(slots, writer.branch(has, present, absent, operands), strict=True))
 
@@ -182,8 +182,8 @@ def _pad(
     count, at = shared["count"], shared["padded_at"]
     limit = writer.constant(np.array(capacity))
     is_within = writer.leaf("Less", state[count], limit)
-    place = writer.leaf("Where", is_within, state[count], limit)
-    index = writer.leaf("Reshape", place, writer.constant(np.array([1, 1])))
+    position = writer.leaf("Where", is_within, state[count], limit)
+    index = writer.leaf("Reshape", position, writer.constant(np.array([1, 1])))
     state[at] = writer.leaf("ScatterND", state[at], index, _row(writer, clocks))
     for target, value in here.items():
         buffer, shape = Slots.of(target).by_kind["buffer"], element_type(target.type).shape

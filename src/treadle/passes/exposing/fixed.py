@@ -49,16 +49,16 @@ def places(model: Model) -> dict[str, BlockScope]:
     return dict(_places(model.main, "main", BlockScope(model.main)))
 
 
-def _places(block: Block, path: str, place: BlockScope) -> Iterator[tuple[str, BlockScope]]:
-    yield path, place
+def _places(block: Block, path: str, scope: BlockScope) -> Iterator[tuple[str, BlockScope]]:
+    yield path, scope
     for position, step in enumerate(block.steps):
         if not isinstance(step, Loop | Branch):
             continue
         here = step_path(path, step, position)
-        loops = (*place.loops, here) if isinstance(step, Loop) else place.loops
-        branched = place.branched or isinstance(step, Branch)
+        loops = (*scope.loops, here) if isinstance(step, Loop) else scope.loops
+        branched = scope.branched or isinstance(step, Branch)
         for name, body in bodies(step):
-            inner = BlockScope(body, (*place.outer, path), loops, branched)
+            inner = BlockScope(body, (*scope.outer, path), loops, branched)
             yield from _places(body, f"{here}.{name}", inner)
 
 
@@ -86,8 +86,8 @@ def fixed(model: Model, where: dict[str, BlockScope]) -> Fixed:
     """The properties that inference proves for a model without functions."""
     probed = replace(model, main=map_steps(model.main, _with_probe))
     facts = certain_facts(probed)
-    inner = {path for place in where.values() for path in place.loops[1:]}
-    outer = {path for place in where.values() for path in place.loops[:1]}
+    inner = {path for scope in where.values() for path in scope.loops[1:]}
+    outer = {path for scope in where.values() for path in scope.loops[:1]}
     once = frozenset(outer - inner)
     trips = set()
     for visit in walk_block(probed.main):

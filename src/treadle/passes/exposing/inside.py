@@ -49,8 +49,8 @@ class Inside:
     def body(self, name: str, clocks: Sequence[Value], slots: Iterable[Slot]) -> Inside:
         """A body inside it, at the path `name`, with values of its own."""
         inner = self.writer.inner()
-        held = {slot: inner.value(f"exposed_{slot.kind}") for slot in slots}
-        return Inside(name, self.wanted, inner, clocks, held)
+        state = {slot: inner.value(f"exposed_{slot.kind}") for slot in slots}
+        return Inside(name, self.wanted, inner, clocks, state)
 
     def finished(
         self, block: Block, params: Iterable[Value], results: Iterable[Value | None]

@@ -39,16 +39,16 @@ def write_loop(
     slots = inside.wanted.slots(f"{here}.body")
     clocks, params, roles = _clocks(inside, loop) if slots else ([], [], [])
     own = inside.body(f"{here}.body", clocks, slots)
-    held = [*own.state.values()]
+    state = [*own.state.values()]
     hand_out(own, loop.body)
     carried = [own.state[slot] for slot in slots]
     initial = [inside.state[slot] for slot in slots]
     if is_asked:
-        held.append(writer.value("exposed_count"))
-        carried.append(own.writer.leaf("Add", held[-1], own.writer.constant(np.array(1))))
+        state.append(writer.value("exposed_count"))
+        carried.append(own.writer.leaf("Add", state[-1], own.writer.constant(np.array(1))))
         initial.append(writer.constant(np.array(0)))
     elements = _elements(own, loop.body)
-    body = _body(loop, own, (*params, *held), carried, elements)
+    body = _body(loop, own, (*params, *state), carried, elements)
     results = [writer.value("exposed_loop") for _ in carried]
     stacks = {target: _stack(writer, inside.path, target) for target in own.tensors}
     split = len(ports(loop).carried)

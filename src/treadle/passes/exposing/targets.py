@@ -119,40 +119,40 @@ def _is_meant(item: Selectable, selector: Selector) -> bool:
 
 def _extra(item: Selectable, extra: str, given: _Given) -> Target | Refusal:
     path = item.block
-    place = given.where[path]
+    scope = given.where[path]
     type_ = _EXTRA_TYPES[extra]
     name = f"{item.path}@{extra}"
-    form = _form(type_, place, True, given)
+    form = _form(type_, scope, True, given)
     if isinstance(form, str):
         return Refusal(name, form)
-    return Target(path, name, len(place.loops), form, type_, extra=extra, step=item.path)
+    return Target(path, name, len(scope.loops), form, type_, extra=extra, step=item.path)
 
 
 def _value(item: Selectable, given: _Given) -> Target | Refusal:
     assert item.value is not None, "only loops and branches have none"
-    place = given.where[item.path]
+    scope = given.where[item.path]
     proved = given.known.types.get(item.value)
-    if proved is None or not (place.loops or place.branched):
+    if proved is None or not (scope.loops or scope.branched):
         proved = item.value.type
-    form = _form(proved, place, given.known.has_one_shape(item.value), given)
+    form = _form(proved, scope, given.known.has_one_shape(item.value), given)
     if isinstance(form, str):
         return Refusal(item.full_name, form)
-    return Target(item.path, item.name, len(place.loops), form, proved, item.value, step=item.step)
+    return Target(item.path, item.name, len(scope.loops), form, proved, item.value, step=item.step)
 
 
-def _form(type_: Type | None, place: BlockScope, has_one_shape: bool, given: _Given) -> Form | str:
+def _form(type_: Type | None, scope: BlockScope, has_one_shape: bool, given: _Given) -> Form | str:
     """The form of a value of this type, or the reason why it has none."""
     element = _element(type_)
     if given.opset < OLDEST:
         return f"the model has opset {given.opset}, and exposing needs {OLDEST}"
     if element is None:
         return f"its type is {show_type(type_)}, wanted a tensor, a sequence or an optional of them"
-    in_main = not place.loops and not place.branched
-    needed = _sequences_since(type_, place)
+    in_main = not scope.loops and not scope.branched
+    needed = _sequences_since(type_, scope)
     if in_main and (_has_rank(type_) or (isinstance(type_, Sequence) and given.opset >= 14)):
         return Form.TENSOR
-    same_trips = all(loop in given.known.trips for loop in place.loops[1:])
-    if isinstance(type_, Tensor) and has_one_shape and same_trips and not place.branched:
+    same_trips = all(loop in given.known.trips for loop in scope.loops[1:])
+    if isinstance(type_, Tensor) and has_one_shape and same_trips and not scope.branched:
         return Form.TENSOR
     if given.capacity is not None:
         return _padded(type_)
@@ -166,13 +166,13 @@ def _form(type_: Type | None, place: BlockScope, has_one_shape: bool, given: _Gi
     return Form.SEQUENCE
 
 
-def _sequences_since(type_: Type | None, place: BlockScope) -> int:
+def _sequences_since(type_: Type | None, scope: BlockScope) -> int:
     """The opset from which a sequence of such values can be passed to the main graph."""
     if isinstance(type_, Optional):
         return 18  # OptionalHasElement and OptionalGetElement also for values that are not optional
-    if place.branched:
+    if scope.branched:
         return 14  # a branch that is not taken returns the sequence by Identity-14
-    is_in_loop = place.loops or isinstance(type_, Sequence)
+    is_in_loop = scope.loops or isinstance(type_, Sequence)
     return 13 if is_in_loop else 11  # Loop-13 carries sequences, SequenceInsert-11 makes one
 
 

@@ -76,8 +76,8 @@ class Writer:
 
     def constant(self, array: np.ndarray) -> Value:
         """A constant; equal constants are shared."""
-        held = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-        key = (str(array.dtype), array.shape, held)
+        content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+        key = (str(array.dtype), array.shape, content)
         if key not in self._known:
             literal = Literal.of(array)
             value = self.value("exposed_constant", Tensor(literal.dtype, array.shape))

@@ -187,9 +187,9 @@ class Writing:
         told = attributes(step, run.old, run.new)
         self._finish(replace(step, operands=operands, attributes=told), step)
 
-    def _fits(self, schema: ops.Schema, place: int) -> bool:
+    def _fits(self, schema: ops.Schema, index: int) -> bool:
         """Whether an operand may have the new element type."""
-        formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
         return any(f"tensor({ops.element_word(self.run.new)})" in each for each in formal.types)
 
     def _gives(self, schema: ops.Schema, step: Leaf) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 
 from treadle.ir import DType, Value
@@ -14,6 +16,32 @@ _PLAIN = frozenset(
     {DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64, DType.UINT8, DType.STRING}
 )
 """Element types for which every runtime has Where."""
+
+
+class Writer(Protocol):
+    """Writes steps; `unsqueeze` adds an axis in front of axis `axis`."""
+
+    def leaf(self, op: str, *operands: Value, **attributes: Any) -> Value:
+        """A step with one result."""
+        ...
+
+    def unsqueeze(self, value: Value, axis: int) -> Value:
+        """A value with one more axis."""
+        ...
+
+
+def select(writer: Writer, condition: Value, new: Value, old: Value, dtype: DType | None) -> Value:
+    """The new value if the scalar condition is true, else the old one; both have the same shape."""
+    if new is old:
+        return new
+    if dtype is DType.BOOL:
+        taken = writer.leaf("And", condition, new)
+        kept = writer.leaf("And", writer.leaf("Not", condition), old)
+        return writer.leaf("Or", taken, kept)
+    if dtype in _PLAIN:
+        return writer.leaf("Where", condition, new, old)
+    both = writer.leaf("Concat", writer.unsqueeze(old, 0), writer.unsqueeze(new, 0), axis=0)
+    return writer.leaf("Gather", both, writer.leaf("Cast", condition, to=_INT64), axis=0)
 
 
 class Selecting(StepBuilder):
@@ -30,19 +58,10 @@ class Selecting(StepBuilder):
 
     def choose(self, condition: Value, new: Value, old: Value, dtype: DType | None) -> Value:
         """The new value if the scalar condition is true, else the old one."""
-        if new is old:
-            return new
-        if dtype is DType.BOOL:
-            taken = self.leaf("And", condition, new)
-            kept = self.leaf("And", self.leaf("Not", condition), old)
-            return self.leaf("Or", taken, kept)
-        if dtype in _PLAIN:
-            return self.leaf("Where", condition, new, old)
-        index = self.leaf("Cast", condition, to=_INT64)
-        both = self.leaf("Concat", self._row(old), self._row(new), axis=0)
-        return self.leaf("Gather", both, index, axis=0)
+        return select(self, condition, new, old, dtype)
 
-    def _row(self, value: Value) -> Value:
+    def unsqueeze(self, value: Value, axis: int) -> Value:
+        """The value with an axis of extent 1."""
         if self.at.opset >= _AXES_ARE_INPUTS:
-            return self.leaf("Unsqueeze", value, self.constant(np.array([0]), "axis"))
-        return self.leaf("Unsqueeze", value, axes=[0])
+            return self.leaf("Unsqueeze", value, self.constant(np.array([axis]), "axis"))
+        return self.leaf("Unsqueeze", value, axes=[axis])

@@ -173,5 +173,5 @@ def _with_inputs(model: Model, inputs: Mapping[str, np.ndarray]) -> Model:
 
 def _constant(value: Value, array: np.ndarray, opset: int) -> Leaf:
     version = since_version("", "Constant", opset) or 1
-    held = {"value": attribute("value", array)}
-    return Leaf("", "Constant", version, (), (value,), held, info=Info(op="Constant"))
+    attributes = {"value": attribute("value", array)}
+    return Leaf("", "Constant", version, (), (value,), attributes, info=Info(op="Constant"))

@@ -75,11 +75,11 @@ class Writer(StepBuilder):
         """The tensor in equal parts along an axis."""
         results = tuple(Value(f"{x.name}_{k}") for k in range(parts))
         version = self.at.version("Split") or 1
-        held = {"axis": attribute("axis", axis)}
+        attributes = {"axis": attribute("axis", axis)}
         if self.at.opset >= _SPLIT_IS_COUNTED:
-            held["num_outputs"] = attribute("num_outputs", parts)
+            attributes["num_outputs"] = attribute("num_outputs", parts)
         info = Info(op="Split", version=version)
-        self.steps.append(Leaf("", "Split", version, (x,), results, held, info=info))
+        self.steps.append(Leaf("", "Split", version, (x,), results, attributes, info=info))
         return results
 
     def clip(self, x: Value, low: float, high: float, dtype: DType) -> Value:

@@ -69,5 +69,7 @@ def _attribute(constant: Constant) -> tuple[str, Kind]:
 
 def _step(constant: Constant, version: int) -> Leaf:
     name, kind = _attribute(constant)
-    held = {name: Attribute(name, kind, constant.data)}
-    return Leaf("", "Constant", version, (), (constant.value,), held, info=Info(op="Constant"))
+    attributes = {name: Attribute(name, kind, constant.data)}
+    return Leaf(
+        "", "Constant", version, (), (constant.value,), attributes, info=Info(op="Constant")
+    )

@@ -133,8 +133,10 @@ class PassContext:
             made = Constant(value, literal)
             return _with_constant(block, made), []
         version = self.version("Constant") or 1
-        held = {"value": attribute("value", array)}
-        return block, [Leaf("", "Constant", version, (), (value,), held, info=Info(op="Constant"))]
+        attributes = {"value": attribute("value", array)}
+        return block, [
+            Leaf("", "Constant", version, (), (value,), attributes, info=Info(op="Constant"))
+        ]
 
 
 def _with_constant(block: Block, constant: Constant) -> Block:

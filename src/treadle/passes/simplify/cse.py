@@ -127,7 +127,7 @@ def literal_key(literal: Literal) -> object:
     array = literal.array
     if array.size > FEW:
         return None
-    held = (
+    content = (
         tuple(array.reshape(-1)) if array.dtype == object else np.ascontiguousarray(array).tobytes()
     )
-    return (literal.dtype, array.shape, held)
+    return (literal.dtype, array.shape, content)

@@ -83,17 +83,17 @@ def _split(
     rest: list[Step] = []
     for position, step in enumerate(body.steps):
         read = free_reads(step) & inside
-        held = {value for value in read if value in constants or value in makes}
-        if read - held or not _may_move(step, runs, trusting):
+        needed = {value for value in read if value in constants or value in makes}
+        if read - needed or not _may_move(step, runs, trusting):
             rest.append(step)
             continue
-        for value in sorted(held - copies.keys(), key=lambda each: each.name):
+        for value in sorted(needed - copies.keys(), key=lambda each: each.name):
             copies[value] = replace(value)
             if value in constants:
                 taken.append(replace(constants[value], value=copies[value], listed=False))
             else:
                 moved.append(with_results(makes[value], copies))
-        moved.append(_reading(step, {value: copies[value] for value in held}))
+        moved.append(_reading(step, {value: copies[value] for value in needed}))
         inside -= {value for value in step.results if value is not None}
         at.note(NAME, step_path(f"{path}.body", step, position), operator_of(step))
     if not moved:

@@ -183,9 +183,9 @@ def _length(writer: StepBuilder, step: Leaf, found: _List) -> None:
 
 
 def _item(writer: StepBuilder, step: Leaf, found: _List) -> None:
-    place = step.operands[1]
-    assert place is not None, "SequenceAt has a position"
-    writer.leaf("Gather", found.stack, place, result=step.results[0])
+    index = step.operands[1]
+    assert index is not None, "SequenceAt has a position"
+    writer.leaf("Gather", found.stack, index, result=step.results[0])
 
 
 _REWRITES: Mapping[str, Callable[[StepBuilder, Leaf, _List], None]] = {

@@ -26,8 +26,8 @@ class StepBuilder:
         if self.at.literals:
             self.constants.append(Constant(made, Literal.of(array)))
         else:
-            held = {"value": array}
-            self.leaf("Constant", result=made, **held)
+            attributes = {"value": array}
+            self.leaf("Constant", result=made, **attributes)
         return made
 
     def leaf(

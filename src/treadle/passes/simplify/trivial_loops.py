@@ -150,11 +150,11 @@ def _once(
 def _give_params(loop: Loop, writer: StepBuilder) -> None:
     """Define a body's params, except for carried ones, in its only iteration."""
     view = ports(loop)
-    for place, role in enumerate(loop.roles):
-        shape = (1,) * declared_rank(loop, place)
+    for index, role in enumerate(loop.roles):
+        shape = (1,) * declared_rank(loop, index)
         if isinstance(role, Iteration):
             writer.constant(np.zeros(shape, np.int64), value=view.iteration)
-        elif not isinstance(role, Sliced) and loop.body.params[place] is view.condition:
+        elif not isinstance(role, Sliced) and loop.body.params[index] is view.condition:
             writer.constant(np.ones(shape, np.bool_), value=view.condition)
     for port in view.sliced:
         assert port.operand is not None, "its length is certain"

@@ -89,9 +89,9 @@ def _order(home: _Home) -> tuple[int, int]:
 def _homes(block: Block, path: str, depth: int) -> dict[Value, _Home]:
     homes = {value: _Home(path, depth, -1) for value in block.params}
     homes |= {c.value: _Home(path, depth, -1, None, c) for c in block.constants}
-    for place, step in enumerate(block.steps):
-        homes |= {v: _Home(path, depth, place, step) for v in step.results if v is not None}
-        at = step_path(path, step, place)
+    for index, step in enumerate(block.steps):
+        homes |= {v: _Home(path, depth, index, step) for v in step.results if v is not None}
+        at = step_path(path, step, index)
         if isinstance(step, Loop | Branch):
             for name, body in bodies(step):
                 homes |= _homes(body, f"{at}.{name}", depth + 1)

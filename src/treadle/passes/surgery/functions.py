@@ -84,12 +84,12 @@ def outline(model: Model, path: str, name: str) -> Model:
     step, body = body_at(model, path)
     function, call = _function(model, identity, body)
     owner, _, attribute = path.rpartition(".")
-    place = owner if isinstance(step, Loop | Branch) and attribute in _BODIES else path
+    location = owner if isinstance(step, Loop | Branch) and attribute in _BODIES else path
 
     def changed(old: Step) -> Step:
         return map_bodies(old, lambda _, inner: call if inner is body else inner)
 
-    changed_model = map_step(model, place, changed)
+    changed_model = map_step(model, location, changed)
     return replace(
         changed_model,
         functions={**model.functions, identity: function},
@@ -106,8 +106,8 @@ def _function(model: Model, identity: FunctionId, body: Block) -> tuple[Function
     inner = clone_with_new_values(body, replace)
     wanted = tuple(value for value in inner.results if value is not None)
     inner = distinct_results(replace(inner, results=wanted, claims=()), opset)
-    held = [_held(constant.value, constant.array, opset) for constant in inner.constants]
-    steps: list[Step] = [*held, *inner.steps]
+    constant_steps = [_held(constant.value, constant.array, opset) for constant in inner.constants]
+    steps: list[Step] = [*constant_steps, *inner.steps]
     block = replace(inner, constants=(), steps=tuple(steps))
     domains = {step.domain for step in steps if isinstance(step, Leaf)} | {""}
     opsets = {name: version for name, version in model.opsets.items() if name in domains}
@@ -124,6 +124,6 @@ def _held(value: Value, array: object, opset: int) -> Leaf:
     import numpy as np
 
     assert isinstance(array, np.ndarray), "a constant is an array"
-    held = {"value": Attribute("value", Kind.TENSOR, Literal.of(array))}
+    attributes = {"value": Attribute("value", Kind.TENSOR, Literal.of(array))}
     version = since_version("", "Constant", opset) or 1
-    return Leaf("", "Constant", version, (), (value,), held, info=Info(op="Constant"))
+    return Leaf("", "Constant", version, (), (value,), attributes, info=Info(op="Constant"))

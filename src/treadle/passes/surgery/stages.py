@@ -99,7 +99,7 @@ def _closed(main: Block, block: Block) -> Block:
     read = dict.fromkeys(
         value for step in block.steps for value in reads(step) if value and value not in made
     )
-    held = {c.value: c for c in main.constants if c.value not in main.params}
-    constants = tuple(held[value] for value in read if value in held)
-    params = tuple(value for value in read if value not in held)
+    constant_of = {c.value: c for c in main.constants if c.value not in main.params}
+    constants = tuple(constant_of[value] for value in read if value in constant_of)
+    params = tuple(value for value in read if value not in constant_of)
     return replace(block, params=(*block.params, *params), constants=(*block.constants, *constants))

@@ -89,7 +89,7 @@ def _placed(context: LayerContext) -> Value:
     rank = known.size if known is not None else (wanted or (None,))[0]
     if not isinstance(rank, int):
         raise IrError("CF909", "the length of the target shape is not known")
-    if places != sorted(set(places)) or any(not 0 <= place < rank for place in places):
+    if places != sorted(set(places)) or any(not 0 <= index < rank for index in places):
         raise IrError("CF909", f"axes_mapping {places} does not rise within {rank} axes")
     missing = [axis for axis in range(rank) if axis not in places]
     return context.leaf("Unsqueeze", context[0], context.whole(*missing)) if missing else context[0]

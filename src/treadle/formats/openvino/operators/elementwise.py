@@ -131,8 +131,8 @@ def cum_sum(context: LayerContext) -> Made:
         "exclusive": int(context.truth("exclusive", False)),
         "reverse": int(context.truth("reverse", False)),
     }
-    place = context.constant(np.array(0)) if axis is None else _scalar(context)
-    return context.leaf("CumSum", context[0], place, **flags)
+    index = context.constant(np.array(0)) if axis is None else _scalar(context)
+    return context.leaf("CumSum", context[0], index, **flags)
 
 
 def _scalar(context: LayerContext) -> Value:

@@ -74,14 +74,14 @@ def variadic_split(context: LayerContext) -> Made:
     lengths = context.wholes(2, "the lengths")
     if -1 not in lengths:
         return context.leaves("Split", count, context[0], context.whole(*lengths), axis=axis)
-    place = lengths.index(-1)
+    index = lengths.index(-1)
     rest = sum(lengths) + 1
     last = {"end": axis + 1} if axis != -1 else {}
     extent = context.leaf("Shape", context[0], start=axis, **last)
-    parts = [context.whole(*part) for part in (lengths[:place], lengths[place + 1 :])]
+    parts = [context.whole(*part) for part in (lengths[:index], lengths[index + 1 :])]
     remaining = context.leaf("Sub", extent, context.whole(rest))
-    sizes = [*(parts[:1] if place else []), remaining]
-    sizes += parts[1:] if place + 1 < len(lengths) else []
+    sizes = [*(parts[:1] if index else []), remaining]
+    sizes += parts[1:] if index + 1 < len(lengths) else []
     length = context.leaf("Concat", *sizes, axis=0)
     return context.leaves("Split", count, context[0], length, axis=axis)
 

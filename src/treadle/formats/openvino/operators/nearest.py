@@ -28,13 +28,13 @@ Rule = Callable[[LayerContext, Value, Stretch], Value]
 
 
 def resampled(
-    context: LayerContext, value: Value, stretches: list[Stretch], place: str, rounding: str
+    context: LayerContext, value: Value, stretches: list[Stretch], coordinates: str, rounding: str
 ) -> Value:
     """Resample each of the stretched axes."""
     for each in stretches:
         one, zero = context.constant(np.array(1)), context.constant(np.array(0))
         steps = context.leaf("Range", zero, each.target, one)
-        places = _PLACES[place](context, context.cast(steps, DType.FLOAT32), each)
+        places = _PLACES[coordinates](context, context.cast(steps, DType.FLOAT32), each)
         whole = context.cast(_ROUNDINGS[rounding](context, places, each), DType.INT64)
         last = context.leaf("Sub", each.length, one)
         within = context.leaf("Min", context.leaf("Max", whole, zero), last)

@@ -90,11 +90,11 @@ def roll(context: LayerContext) -> Made:
         )
         # an empty axis stays empty, since a remainder by 0 is undefined
         known = context.leaf("Max", length, context.constant(np.array(1)))
-        place = context.leaf("Mod", context.constant(np.array(-shift)), known)
-        place = context.leaf("Unsqueeze", place, context.whole(0))
+        index = context.leaf("Mod", context.constant(np.array(-shift)), known)
+        index = context.leaf("Unsqueeze", index, context.whole(0))
         along = context.whole(axis)
-        back = context.leaf("Slice", value, place, context.whole(2**63 - 1), along)
-        front = context.leaf("Slice", value, context.whole(0), place, along)
+        back = context.leaf("Slice", value, index, context.whole(2**63 - 1), along)
+        front = context.leaf("Slice", value, context.whole(0), index, along)
         value = context.leaf("Concat", back, front, axis=axis)
     return value
 

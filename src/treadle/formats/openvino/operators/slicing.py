@@ -117,12 +117,12 @@ def _shrunk(context: LayerContext, value: Value, parts: list[_Part]) -> Value:
     for part in reversed(parts):
         array = context.array(1)
         if array is not None:
-            place = context.constant(array.reshape(-1)[part.position].astype("int64"))
+            index = context.constant(array.reshape(-1)[part.position].astype("int64"))
         else:
             spot = context.whole(part.position)
-            place = context.leaf("Gather", context.list64(1), spot, axis=0)
-            place = context.leaf("Squeeze", place, context.whole(0))
-        value = context.leaf("Gather", value, place, axis=part.axis)
+            index = context.leaf("Gather", context.list64(1), spot, axis=0)
+            index = context.leaf("Squeeze", index, context.whole(0))
+        value = context.leaf("Gather", value, index, axis=part.axis)
     return value
 
 

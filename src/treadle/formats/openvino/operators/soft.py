@@ -100,31 +100,31 @@ def _body(outer: LayerBlockBuilder, types: tuple[Tensor, ...]) -> Block:
     params = [draft.param(name, type_) for name, type_ in zip(names, types, strict=True)]
     scores, low, high, area, overlap, least, scale = params
     last = draft.whole(-1)
-    place = draft.leaf("ArgMax", scores, axis=-1, keepdims=1)
-    best = draft.leaf("GatherElements", scores, place, axis=-1)
-    shared = _overlap(draft, _Boxes(low, high, area), place)
+    index = draft.leaf("ArgMax", scores, axis=-1, keepdims=1)
+    best = draft.leaf("GatherElements", scores, index, axis=-1)
+    shared = _overlap(draft, _Boxes(low, high, area), index)
     square = draft.leaf("Mul", draft.leaf("Mul", scale, shared), shared)
     lowered = draft.leaf("Mul", scores, draft.leaf("Exp", square))
     apart = draft.leaf("LessOrEqual", shared, overlap)
     kept = draft.leaf("And", apart, draft.leaf("Greater", lowered, least))
-    kept = draft.leaf("And", kept, draft.leaf("Not", _is_at(draft, scores, place)))
+    kept = draft.leaf("And", kept, draft.leaf("Not", _is_at(draft, scores, index)))
     left = draft.leaf("Where", kept, lowered, draft.constant(_OUT))
     number = draft.leaf("ReduceSum", draft.leaf("Cast", kept, to=7), keepdims=0)
     some = draft.leaf("Greater", number, draft.constant(np.array(0)))
-    stacks = (draft.leaf("Squeeze", each, last) for each in (place, best))
+    stacks = (draft.leaf("Squeeze", each, last) for each in (index, best))
     return draft.build(some, left, *stacks)
 
 
-def _is_at(draft: LayerBlockBuilder, scores: Value, place: Value) -> Value:
+def _is_at(draft: LayerBlockBuilder, scores: Value, index: Value) -> Value:
     """Whether a box is the selected one, [batch, class, box]."""
     count = draft.leaf("Squeeze", draft.leaf("Shape", scores, start=2, end=3))
     numbers = [draft.constant(np.array(number)) for number in (0, 1)]
-    return draft.leaf("Equal", draft.leaf("Range", numbers[0], count, numbers[1]), place)
+    return draft.leaf("Equal", draft.leaf("Range", numbers[0], count, numbers[1]), index)
 
 
-def _overlap(draft: LayerBlockBuilder, boxes: _Boxes, place: Value) -> Value:
+def _overlap(draft: LayerBlockBuilder, boxes: _Boxes, index: Value) -> Value:
     """Intersection over union of every box and the selected one; 0 if either has no area."""
-    both = draft.leaf("Mul", place, draft.whole(1, 1))
+    both = draft.leaf("Mul", index, draft.whole(1, 1))
     low, high = (draft.leaf("GatherElements", each, both, axis=1) for each in boxes[:2])
     area = draft.leaf("Unsqueeze", _product(draft, draft.leaf("Sub", high, low)), draft.whole(-1))
     ends = [draft.leaf("Unsqueeze", each, draft.whole(1)) for each in boxes[:2]]

@@ -25,7 +25,7 @@ def write(scope: Scope, branch: Branch, path: str) -> None:
     places = [k for k, value in enumerate(branch.results) if scope.needs(value)]
     feeding = Feeding([scope.condition(branch.condition)])
     insides = _sides(scope, branch, path, places, feeding)
-    types = [_result_type(branch, place) for place in places]
+    types = [_result_type(branch, index) for index in places]
     results = [value for k in places if (value := branch.results[k]) is not None]
     scope.draft.origin = branch.info.name or results[0].name
     wires = control_layer(scope.draft, "If-8", feeding, types, insides)
@@ -69,36 +69,36 @@ def _side(
         # the Parameter that a loop of constants is made to depend on
         inside.feed(feeding.wires[0], "condition", feeding.wires[0].type)
     scope.writing.write_steps(inside.scope, block, path)
-    for number, place in enumerate(places):
-        value = _given(block.results[place], path, place)
+    for number, index in enumerate(places):
+        value = _given(block.results[index], path, index)
         inside.scope.draft.origin = value.name
         layer = inside.scope.draft.result(inside.scope.wire(value), value.name)
         inside.outputs.append(PortEntry(number, layer))
     return inside
 
 
-def _given(value: Value | None, path: str, place: int) -> Value:
+def _given(value: Value | None, path: str, index: int) -> Value:
     if value is None:
-        raise Refusal(f"{path} leaves out its output {place}", "give a tensor on both sides")
+        raise Refusal(f"{path} leaves out its output {index}", "give a tensor on both sides")
     return value
 
 
-def _result_type(branch: Branch, place: int) -> Tensor:
+def _result_type(branch: Branch, index: int) -> Tensor:
     sides = [
         tensor_of(value.name, value.type)
-        for value in (branch.then.results[place], branch.otherwise.results[place])
+        for value in (branch.then.results[index], branch.otherwise.results[index])
         if value is not None
     ]
     if len({side.dtype for side in sides}) > 1:
         raise Refusal(
-            f"output {place} is {' and '.join(map(show_type, sides))}", "cast one of them"
+            f"output {index} is {' and '.join(map(show_type, sides))}", "cast one of them"
         )
     shapes = [side.shape for side in sides]
     if len(sides) == 2 and _ranks_differ(*shapes):
         found = " and ".join(show_type(side) for side in sides)
         hint = "give both sides one rank: Unsqueeze, Reshape or Expand the smaller one"
-        raise Refusal(f"output {place} is {found}, OpenVINO wants one rank of both branches", hint)
-    result = branch.results[place]
+        raise Refusal(f"output {index} is {found}, OpenVINO wants one rank of both branches", hint)
+    result = branch.results[index]
     return tensor_of(result.name, result.type) if result is not None else sides[0]
 
 

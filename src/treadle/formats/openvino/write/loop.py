@@ -159,7 +159,7 @@ class _Writer:
         draft.origin = f"{self._name()}/trip_count"
         whole = self.outer.wire(port.operand)
         extents = draft.layer("ShapeOf-3", (whole,), (_COUNTS,), {"output_type": "i64"})
-        places = [draft.constant(np.array(place)) for place in (port.role.axis, 0)]
+        places = [draft.constant(np.array(index)) for index in (port.role.axis, 0)]
         return draft.layer("Gather-8", (*extents, *places), (_ONE,), {"batch_dims": 0})[0]
 
     def _name(self) -> str:
@@ -182,16 +182,16 @@ class _Writer:
                 scope.wires[port.param] = wire
         self._slices(inside)
         params = {}
-        for place in self.kept:
-            carried = self.views.carried[place]
+        for index in self.kept:
+            carried = self.views.carried[index]
             if not scope.needs(carried.param):
                 continue
             assert carried.initial is not None, "a carried value has an initial value"
             _check_rank(carried)
-            params[place] = inside.feed(
+            params[index] = inside.feed(
                 self.outer.wire(carried.initial), carried.param.name, carried.param.type
             )
-            scope.wires[carried.param] = params[place]
+            scope.wires[carried.param] = params[index]
         return params
 
     def _number(self, inside: Inside) -> None:
@@ -230,15 +230,15 @@ class _Writer:
         """The item of this iteration, gathered from the whole; in reverse at -1 - i."""
         assert port.operand is not None, "a sliced input is present"
         assert self.iteration is not None, "it was written before"
-        draft, place = inside.scope.draft, self.iteration
+        draft, index = inside.scope.draft, self.iteration
         whole = inside.feed(self.outer.wire(port.operand), f"{port.param.name}/whole",
                             port.operand.type)  # fmt: skip
         draft.origin = port.param.name
         if port.role.reverse:
             last = draft.constant(np.array(-1))
             data = {"auto_broadcast": "numpy"}
-            (place,) = draft.layer("Subtract-1", (last, place), (place.type,), data)
-        inputs = (whole, place, draft.constant(np.array(axis)))
+            (index,) = draft.layer("Subtract-1", (last, index), (index.type,), data)
+        inputs = (whole, index, draft.constant(np.array(axis)))
         return draft.layer("Gather-8", inputs, (type_,), {"batch_dims": 0})[0]
 
     # ---- out of the body
@@ -249,19 +249,19 @@ class _Writer:
             scope.draft.origin = "condition"
             layer = scope.draft.result(scope.condition(self.views.next_condition), "")
             inside.outputs.append(PortEntry(-1, layer, "execution_condition"))
-        for place in self.kept:
-            port = self.views.carried[place]
+        for index in self.kept:
+            port = self.views.carried[index]
             if port.next is None:
                 raise Refusal(f"the body gives no next value of {port.param.name}")
             wire = _copied(scope, scope.wire(port.next))
             layer = scope.draft.result(wire, port.next.name)
-            if place in params:
-                inside.back.append(BackEdge(layer, params[place].layer))
+            if index in params:
+                inside.back.append(BackEdge(layer, params[index].layer))
             elif port.result is not None and port.initial is not None:
                 self.unread[port.result] = port.initial
             if port.result is not None and self.outer.needs(port.result):
                 self._output(inside, port.result, layer)
-            elif place in params and _may_change_shape(port):
+            elif index in params and _may_change_shape(port):
                 self._output(inside, port.next, layer, is_read=False)
         for stack in self.views.stacked:
             if stack.result is not None and self.outer.needs(stack.result):

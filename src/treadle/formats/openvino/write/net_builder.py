@@ -68,7 +68,7 @@ class BodyBuilder:
         type_, _, version = kind.rpartition("-")
         number = len(self.layers)
         self.edges += [
-            Edge(wire.layer, wire.port, number, place) for place, wire in enumerate(inputs)
+            Edge(wire.layer, wire.port, number, index) for index, wire in enumerate(inputs)
         ]
         if type_ in VIEWS:
             self.viewed[number] = inputs[0]
@@ -127,14 +127,14 @@ class BodyBuilder:
         """Give a tensor its name and type; the first name it gets stays."""
         name = value.name
         layer = self.layers[wire.layer]
-        place = next(k for k, port in enumerate(layer.outputs) if port.id == wire.port)
-        port = layer.outputs[place]
+        index = next(k for k, port in enumerate(layer.outputs) if port.id == wire.port)
+        port = layer.outputs[index]
         known = type_ if type_.shape is not None or wire.type.shape is None else wire.type
         free = name not in self._taken and self.reserved.get(name, value) is value
         if not port.names and free:
             self._taken.add(name)
             port = replace(_port(port.id, known), names=(name,))
-            outputs = (*layer.outputs[:place], port, *layer.outputs[place + 1 :])
+            outputs = (*layer.outputs[:index], port, *layer.outputs[index + 1 :])
             self.layers[wire.layer] = replace(layer, outputs=outputs)
         return replace(wire, type=known)
 

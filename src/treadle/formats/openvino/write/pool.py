@@ -36,14 +36,14 @@ class Pool:
         if word is None:
             raise Refusal(f"OpenVINO has no constants of {literal.dtype}")
         data = encode(word, literal.array)
-        place = {
+        attributes = {
             "element_type": word,
             "shape": ", ".join(map(str, literal.array.shape)),
             "offset": str(self._place(data)),
             "size": str(data.size),
         }
-        self._known[id(literal)] = literal, place
-        return place
+        self._known[id(literal)] = literal, attributes
+        return attributes
 
     def _place(self, data: np.ndarray) -> int:
         digest = hashlib.blake2b(data.data, digest_size=20).digest() + data.size.to_bytes(

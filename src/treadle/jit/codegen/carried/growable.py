@@ -159,8 +159,8 @@ def join_into(
 ) -> None:
     """Concatenate the operands along the axis from `first` on, except those already in place."""
     for operand in operands:
-        place = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
-        start = context.access.address(buffer, place)
+        index = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
+        start = context.access.address(buffer, index)
         is_whole = buffer.is_dense and all(extent == 1 for extent in operand.shape[:axis])
         part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
         if join is None or not is_there(context, join, operand):

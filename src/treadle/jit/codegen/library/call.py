@@ -58,10 +58,10 @@ class _Call:
     def of_run(self, part: int, type_: Any) -> Any:
         """A field of the run structure; 0 if the caller passes none."""
         b, kind = self.builder.builder, run_type(self.builder.target)
-        place = b.gep(
+        address = b.gep(
             self.run, [llvm.Constant(I32, 0), llvm.Constant(I32, part)], source_etype=kind
         )
-        return b.load(place, typ=type_)
+        return b.load(address, typ=type_)
 
 
 def emit_call(
@@ -130,8 +130,8 @@ def _extent(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
 def _workspace(call: _Call, code: KernelArtifact, slot: Slot) -> Any:
     """The first position in the workspace aligned to a cache line."""
     b, room = call.builder.builder, call.of_run(WORKSPACE, POINTER)
-    place = b.add(b.ptrtoint(room, I64), llvm.Constant(I64, ALIGNED - 1))
-    return b.and_(place, llvm.Constant(I64, -ALIGNED))
+    address = b.add(b.ptrtoint(room, I64), llvm.Constant(I64, ALIGNED - 1))
+    return b.and_(address, llvm.Constant(I64, -ALIGNED))
 
 
 def _function(part: int) -> Callable[[_Call, KernelArtifact, Slot], Any]:
@@ -210,8 +210,8 @@ def _hand_over(call: _Call, code: KernelArtifact, slots: Any, results: Sequence[
     grow = call.of_run(GROW, POINTER)
     with b.if_else(_is_null(w, grow)) as (as_they_are, copied):
         with as_they_are:
-            for number, place in places.items():
-                call.made.store(number, DATA, place)
+            for number, address in places.items():
+                call.made.store(number, DATA, address)
         with copied:
             _copy_all(call, _told(call, code, slots), places, results)
 
@@ -224,7 +224,7 @@ def _copy_all(
 ) -> None:
     w = call.builder
     done: list[Any] = []
-    for number, place in places.items():
+    for number, address in places.items():
         node = results[number]
         shape = [e if isinstance(e, int) else told[e] for e in node.shape]
         size = byte_size(w, shape, node.dtype.numpy.itemsize)
@@ -235,8 +235,8 @@ def _copy_all(
         )
         with w.rarely(_is_null(w, memory)):
             _give_back(call, done, list(places.values())[len(done) :])
-        _copy(w, place, memory, size)
-        release(w, place)
+        _copy(w, address, memory, size)
+        release(w, address)
         call.made.store(number, DATA, memory)
         done.append(memory)
 
@@ -245,8 +245,8 @@ def _give_back(call: _Call, done: Sequence[Any], left: Sequence[Any]) -> None:
     """Without enough memory: free the memory obtained from `grow` so far."""
     for memory in done:
         _grown(call, memory, llvm.Constant(I64, 0))
-    for place in left:
-        release(call.builder, place)
+    for address in left:
+        release(call.builder, address)
     call.builder.builder.ret(llvm.Constant(I32, OUT_OF_MEMORY))
 
 

@@ -137,8 +137,8 @@ class _Asking:
         b = self.builder.builder
         asked = [llvm.Constant(I32, number) for number in question]
         b.call(self._functions["cpuid"], [*asked, self._answer], cconv=_CONVENTION)
-        place = b.gep(self._answer, [llvm.Constant(I32, register)], source_etype=I32)
-        return b.load(place, typ=I32)
+        address = b.gep(self._answer, [llvm.Constant(I32, register)], source_etype=I32)
+        return b.load(address, typ=I32)
 
     def xgetbv(self) -> Any:
         """The registers that the system saves."""

@@ -295,11 +295,11 @@ def _like(value: Any, element: Any) -> Any:
 def _all(sweep: _PrefixScan) -> Any:
     """Whether all checks hold."""
     b, vector = sweep.context.builder.builder, sweep.vector(I1)
-    held = llvm.Constant(vector, [1] * sweep.linear.lanes)
+    all_hold = llvm.Constant(vector, [1] * sweep.linear.lanes)
     for check in sweep.checks:
-        held = b.and_(held, check)
+        all_hold = b.and_(all_hold, check)
     fold = sweep.context.builder.external(f"llvm.vector.reduce.and.{i64(vector)}", I1, vector)
-    return b.call(fold, [held])
+    return b.call(fold, [all_hold])
 
 
 def _value(sweep: _PrefixScan, node: Node) -> Any:
@@ -359,8 +359,8 @@ def _loaded(sweep: _PrefixScan, buffer: Buffer, index: tuple[Any, ...]) -> Any:
         sweep.context.builder.builder,
         sweep.vector(memory_type(buffer.dtype)),
     )
-    place = e.access.address(buffer, index)
-    found = b.load(place, typ=vector, align=buffer.dtype.numpy.itemsize)
+    address = e.access.address(buffer, index)
+    found = b.load(address, typ=vector, align=buffer.dtype.numpy.itemsize)
     e.access.aliases.mark(found, buffer.scope)
     is_bool = buffer.dtype is DType.BOOL
     return b.icmp_unsigned("!=", found, llvm.Constant(vector, None)) if is_bool else found

@@ -109,10 +109,10 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
         own = Block("rows", outer.body.parent, True, [n for n in grid.own if n is not grid.row])
         emit_block(e, own, IterationEnd())
         for node, room in rooms.items():
-            place = b.gep(
+            address = b.gep(
                 room.pointer, [e.builder.index(lane)], source_etype=register_type(node.dtype)
             )
-            b.store(e.access.scalar(node), place)
+            b.store(e.access.scalar(node), address)
         moved = [
             (
                 e.access.read(outer.nexts[k], e.access.unflat(at, static_shape(outer.states[k]))),

@@ -263,8 +263,10 @@ def _tile(
     lines = [context.access.address(own, (k, *start)) for k in range(width)]
     sources, targets = (columns, lines) if into else (lines, columns)
     vectors = []
-    for place in sources:
-        vectors.append(b.load(place, typ=vector, align=size))
+    for address in sources:
+        vectors.append(b.load(address, typ=vector, align=size))
         context.access.aliases.mark(vectors[-1], scope if into else own.scope)
-    for place, each in zip(targets, transposed(context, vectors), strict=True):
-        context.access.aliases.mark(b.store(each, place, align=size), own.scope if into else scope)
+    for address, each in zip(targets, transposed(context, vectors), strict=True):
+        context.access.aliases.mark(
+            b.store(each, address, align=size), own.scope if into else scope
+        )

@@ -101,9 +101,9 @@ def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
         if operand is node:
             break
         first += static_shape(operand)[op.axis]
-    place = tuple(first if k == op.axis else 0 for k in range(len(join.shape)))
+    index = tuple(first if k == op.axis else 0 for k in range(len(join.shape)))
     is_whole = buffer.is_dense and all(extent == 1 for extent in node.shape[: op.axis])
-    start = context.access.address(buffer, place)
+    start = context.access.address(buffer, index)
     part = Buffer(start, node.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
     context.concats.operands[join, node] = part
     return part

@@ -85,8 +85,8 @@ def _emit(context: CodegenContext, dots: _Dots, column: Index, count: int) -> No
     for row, own in enumerate(totals):
         for number, total in enumerate(own):
             lanes = builder.builder.load(total, typ=dots.vector)
-            place = row, builder.add(column, number)
-            context.access.store(dots.result, place, _sum_of_lanes(context, dots, lanes))
+            index = row, builder.add(column, number)
+            context.access.store(dots.result, index, _sum_of_lanes(context, dots, lanes))
 
 
 def _add(
@@ -100,20 +100,20 @@ def _add(
         for row in range(dots.rows)
     ]
     for number in range(len(totals[0])):
-        place = access.located(dots.matrix, (context.builder.add(column, number), first))
-        factor = _loaded(context, dots, place, scope, count)
+        address = access.located(dots.matrix, (context.builder.add(column, number), first))
+        factor = _loaded(context, dots, address, scope, count)
         for left, own in zip(lefts, totals, strict=True):
             before = b.load(own[number], typ=dots.vector)
             b.store(multiply_add(context, dots.dtype, left, factor, before), own[number])
 
 
-def _loaded(context: CodegenContext, dots: _Dots, place: Any, scope: str, count: int) -> Any:
+def _loaded(context: CodegenContext, dots: _Dots, address: Any, scope: str, count: int) -> Any:
     """A vector of terms; lanes from `count` on are 0."""
     if count < dots.lanes:
-        loaded = masked_load(context, dots.dtype, place, dots.vector, count)
+        loaded = masked_load(context, dots.dtype, address, dots.vector, count)
     else:
         loaded = context.builder.builder.load(
-            place, typ=dots.vector, align=dots.dtype.numpy.itemsize
+            address, typ=dots.vector, align=dots.dtype.numpy.itemsize
         )
     context.access.aliases.mark(loaded, scope)
     return loaded

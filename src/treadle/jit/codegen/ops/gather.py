@@ -100,11 +100,11 @@ def checked_index(
     """The checked index values at a position, by operand."""
     given = context.access.shape(data)
     found: dict[int, Any] = {}
-    for axis, place in enumerate(axes):
-        if isinstance(place, int):
-            index = indices[place]
+    for axis, position in enumerate(axes):
+        if isinstance(position, int):
+            index = indices[position]
             own = [0 if extent == 1 else at[k] for k, extent in enumerate(index.shape)]
-            found[place] = _checked(context, index, own, given[axis])
+            found[position] = _checked(context, index, own, given[axis])
     return found
 
 
@@ -113,8 +113,8 @@ def gather_index(
 ) -> tuple[Index, ...]:
     """The position in a tensor, by axis."""
     return tuple(
-        context.access.along(place, index) if isinstance(place, Axis) else found[place]
-        for place in axes
+        context.access.along(position, index) if isinstance(position, Axis) else found[position]
+        for position in axes
     )
 
 

@@ -172,37 +172,39 @@ def _block(context: CodegenContext, product: Product, block: _Block) -> None:
             total = b.load(parts[0], typ=vector)
             for part in parts[1:]:
                 total = _sum(context, product.dtype, total, b.load(part, typ=vector))
-            place = product.result(
+            address = product.result(
                 context.builder.add(block.row, row), _column(context, block, column, vector.count)
             )
             context.access.aliases.mark(
-                _store(context, product, block, column, total, place), product.scopes[1]
+                _store(context, product, block, column, total, address), product.scopes[1]
             )
 
 
 def _load(
-    context: CodegenContext, product: Product, block: _Block, number: int, place: Any, vector: Any
+    context: CodegenContext, product: Product, block: _Block, number: int, address: Any, vector: Any
 ) -> Any:
     """Load a vector of the right operand, masked to the existing columns."""
     if number < block.count - 1 or block.tail == vector.count:
-        return context.builder.builder.load(place, typ=vector, align=product.dtype.numpy.itemsize)
-    return masked_load(context, product.dtype, place, vector, block.tail)
+        return context.builder.builder.load(address, typ=vector, align=product.dtype.numpy.itemsize)
+    return masked_load(context, product.dtype, address, vector, block.tail)
 
 
 def _store(
-    context: CodegenContext, product: Product, block: _Block, number: int, total: Any, place: Any
+    context: CodegenContext, product: Product, block: _Block, number: int, total: Any, address: Any
 ) -> Any:
     if number < block.count - 1 or block.tail == total.type.count:
-        return context.builder.builder.store(total, place, align=product.dtype.numpy.itemsize)
+        return context.builder.builder.store(total, address, align=product.dtype.numpy.itemsize)
     align = llvm.Constant(I32, product.dtype.numpy.itemsize)
-    operands = [total, place, align, _mask(block.tail, total.type)]
+    operands = [total, address, align, _mask(block.tail, total.type)]
     return _masked(context, "store", total.type, VOID, operands)
 
 
-def masked_load(context: CodegenContext, dtype: DType, place: Any, vector: Any, count: int) -> Any:
+def masked_load(
+    context: CodegenContext, dtype: DType, address: Any, vector: Any, count: int
+) -> Any:
     """A vector of `count` elements and zeros."""
     align = llvm.Constant(I32, dtype.numpy.itemsize)
-    operands = [place, align, _mask(count, vector), llvm.Constant(vector, None)]
+    operands = [address, align, _mask(count, vector), llvm.Constant(vector, None)]
     return _masked(context, "load", vector, vector, operands)
 
 
@@ -244,8 +246,8 @@ def _add(
     with context.access.scope():
         columns = []
         for number in range(block.count):
-            place = product.right(position, _column(context, block, number, vector.count))
-            loaded = _load(context, product, block, number, place, vector)
+            address = product.right(position, _column(context, block, number, vector.count))
+            loaded = _load(context, product, block, number, address, vector)
             context.access.aliases.mark(loaded, product.scopes[0])
             columns.append(loaded)
         for row, own in enumerate(totals):

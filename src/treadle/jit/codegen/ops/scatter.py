@@ -80,16 +80,18 @@ def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
         found = checked_index(context, data, op.axes, indices, at)
         with context.builder.nest(shape[depth:]) as rest, t.scope():
             index = (*at, *rest)
-            place = gather_index(context, op.axes, found, index)
-            t.store(buffer, place, _combined(context, node, buffer, place, t.read(updates, index)))
+            position = gather_index(context, op.axes, found, index)
+            t.store(
+                buffer, position, _combined(context, node, buffer, position, t.read(updates, index))
+            )
 
 
 def _combined(
-    context: CodegenContext, node: Node, buffer: Buffer, place: Indices, update: Any
+    context: CodegenContext, node: Node, buffer: Buffer, index: Indices, update: Any
 ) -> Any:
     op, dtype = node.op, node.dtype
     assert isinstance(op, Scatter)
     if not op.function:
         return update
-    old = context.access.load(buffer, place)
+    old = context.access.load(buffer, index)
     return functions.apply(context.builder, op.function, (dtype, dtype), dtype, old, update)

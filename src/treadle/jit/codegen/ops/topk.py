@@ -143,10 +143,10 @@ class _Heap:
     def _has_better(self, rest: tuple[Index, ...], first: Any, worst: Any) -> Any:
         """Whether one of a block of keys is smaller than the worst in the heap."""
         b, key = self.context.builder.builder, register_type(self.keys.dtype)
-        place = self.context.access.address(
+        address = self.context.access.address(
             self.context.access.buffers[self.keys], self._index(rest, first)
         )
-        keys = b.load(place, align=key.width // 8, typ=llvm.VectorType(key, _BLOCK))
+        keys = b.load(address, align=key.width // 8, typ=llvm.VectorType(key, _BLOCK))
         high = b.lshr(b.load(worst, typ=self.type), llvm.Constant(self.type, self.half))
         undefined = llvm.Constant(keys.type, llvm.Undefined)
         one = b.insert_element(undefined, b.trunc(high, key), llvm.Constant(I32, 0))
@@ -174,8 +174,8 @@ class _Heap:
 
     def _give(self, rest: tuple[Index, ...], buffer: Buffer, at: Any, entry: Any) -> None:
         b = self.context.builder.builder
-        place = b.and_(entry, llvm.Constant(self.type, (1 << self.half) - 1))
-        self.context.access.store(buffer, self._index(rest, at), _resized(b, place, I64))
+        index = b.and_(entry, llvm.Constant(self.type, (1 << self.half) - 1))
+        self.context.access.store(buffer, self._index(rest, at), _resized(b, index, I64))
 
     def _index(self, rest: tuple[Index, ...], at: Index) -> tuple[Index, ...]:
         return (*rest[: self.axis], at, *rest[self.axis :])

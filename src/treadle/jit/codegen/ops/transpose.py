@@ -132,8 +132,8 @@ def _tile(
 
     vectors = []
     for column in range(lanes):
-        place = tuple(context.access.along(axis, at(0, column)) for axis in op.axes)
-        vectors.append(b.load(context.access.address(source, place), typ=vector, align=size))
+        position = tuple(context.access.along(axis, at(0, column)) for axis in op.axes)
+        vectors.append(b.load(context.access.address(source, position), typ=vector, align=size))
         context.access.aliases.mark(vectors[-1], source.scope)
     for row, each in enumerate(transposed(context, vectors)):
         stored = b.store(each, context.access.address(target, at(row, 0)), align=size)
@@ -146,7 +146,7 @@ def transposed(context: CodegenContext, vectors: Sequence[Any]) -> list[Any]:
     half = count // 2
     low = [k // 2 + count * (k % 2) for k in range(count)]
     masks = [
-        llvm.Constant(llvm.VectorType(I32, count), [start + place for place in low])
+        llvm.Constant(llvm.VectorType(I32, count), [start + index for index in low])
         for start in (0, half)
     ]
     found = list(vectors)

@@ -73,15 +73,15 @@ def exp(builder: FunctionBuilder, value: Any) -> Any:
     b, type_ = builder.builder, value.type
     integer, fraction, _ = _bits(type_)
     low, high = (-104.0, 89.0) if type_ == F32 else (-746.0, 710.0)
-    held = value
+    clamped = value
     for sign, limit in ((">", high), ("<", low)):
         bound = constant(type_, limit)
-        held = b.select(b.fcmp_ordered(sign, held, bound), bound, held)
+        clamped = b.select(b.fcmp_ordered(sign, clamped, bound), bound, clamped)
     magic = constant(type_, 1.5 * 2.0**fraction)
-    shifted = fma(builder, held, constant(type_, 1 / _LN2), magic)
+    shifted = fma(builder, clamped, constant(type_, 1 / _LN2), magic)
     n = b.fsub(shifted, magic)
     big, small = _high_and_low(type_)
-    r = fma(builder, n, constant(type_, -big), held)
+    r = fma(builder, n, constant(type_, -big), clamped)
     r = fma(builder, n, constant(type_, -small), r)
     zero = struct.unpack("i" if type_ == F32 else "q", struct.pack("f" if type_ == F32 else "d",
                          1.5 * 2.0**fraction))[0]  # fmt: skip

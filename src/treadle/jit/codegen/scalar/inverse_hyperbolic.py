@@ -149,10 +149,10 @@ def erf(builder: FunctionBuilder, value: Any) -> Any:
     """The Gauss error function, in float32 throughout: within 2 ULP."""
     b, a = builder.builder, builder.intrinsic("llvm.fabs", F32, value)
     last = constant(F32, _LAST)
-    held = b.select(b.fcmp_ordered(">", a, last), last, a)
+    bounded = b.select(b.fcmp_ordered(">", a, last), last, a)
     two = constant(F32, 2.0)
-    t = b.fdiv(two, b.fadd(held, two))
-    power = b.fsub(polynomial(builder, t, _complement()), b.fmul(held, held))
+    t = b.fdiv(two, b.fadd(bounded, two))
+    power = b.fsub(polynomial(builder, t, _complement()), b.fmul(bounded, bounded))
     far = b.fsub(constant(F32, 1.0), b.fmul(t, exp(builder, power)))
     near = fma(builder, value, polynomial(builder, b.fmul(value, value), _quotient()), value)
     far = builder.intrinsic("llvm.copysign", F32, far, value)
@@ -164,9 +164,9 @@ def erfc(builder: FunctionBuilder, operand: Any) -> Any:
 
     The square is computed in two parts, so that exp does not magnify its rounding.
     """
-    held = _held(builder, operand, _LAST_TAIL)
-    square = builder.builder.fmul(held, held)
-    return _tail_of(builder, operand, held, square, _square_error(builder, held, square))
+    bounded = _held(builder, operand, _LAST_TAIL)
+    square = builder.builder.fmul(bounded, bounded)
+    return _tail_of(builder, operand, bounded, square, _square_error(builder, bounded, square))
 
 
 def normal_tail(builder: FunctionBuilder, operand: Any) -> Any:
@@ -175,10 +175,10 @@ def normal_tail(builder: FunctionBuilder, operand: Any) -> Any:
     Its square is exactly half that of x: to round x / sqrt(2) first costs 180 ULP at x = 13.
     """
     b, half = builder.builder, constant(F32, 0.5)
-    held = _held(builder, operand, _LAST_TAIL * math.sqrt(2))
-    square = b.fmul(held, held)
-    lost = b.fmul(_square_error(builder, held, square), half)
-    root = b.fmul(held, constant(F32, math.sqrt(0.5)))
+    bounded = _held(builder, operand, _LAST_TAIL * math.sqrt(2))
+    square = b.fmul(bounded, bounded)
+    lost = b.fmul(_square_error(builder, bounded, square), half)
+    root = b.fmul(bounded, constant(F32, math.sqrt(0.5)))
     return _tail_of(builder, operand, root, b.fmul(square, half), lost)
 
 

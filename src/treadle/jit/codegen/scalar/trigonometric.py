@@ -99,8 +99,8 @@ def _word(builder: FunctionBuilder, which: str, exponent: Any) -> Any:
         table = llvm.GlobalVariable(builder.module, type_, name)
         table.global_constant, table.linkage = True, "internal"
         table.initializer = llvm.Constant(type_, list(_table(which)))
-    place = b.gep(table, [llvm.Constant(I64, 0), exponent], inbounds=True, source_etype=type_)
-    return b.load(place, typ=I64)
+    address = b.gep(table, [llvm.Constant(I64, 0), exponent], inbounds=True, source_etype=type_)
+    return b.load(address, typ=I64)
 
 
 @cache

@@ -111,15 +111,15 @@ def _stencil(builder: KernelBuilder, node: Node, weight: Node, over: ops.Window)
     shape = (extents_of(node)[0], channels, *over.shape)
     spread = (count, *(1 for _ in kernel))
     total: Node | None = None
-    for channel, *place in np.ndindex(each, *kernel):
+    for channel, *offsets in np.ndindex(each, *kernel):
         own = same(1) if extents_of(node)[1] > 1 and each == 1 else Axis(channel)
-        shifts = zip(place, over.dilations, over.strides, strict=True)
+        shifts = zip(offsets, over.dilations, over.strides, strict=True)
         spatial = [
             Axis(at * dilation, ((k, stride),))
             for k, (at, dilation, stride) in enumerate(shifts, start=2)
         ]
         seen = builder.view(wider, shape, (same(0), own, *spatial))
-        factor = builder.view(weight, spread, (same(0), *map(Axis, (channel, *place))))
+        factor = builder.view(weight, spread, (same(0), *map(Axis, (channel, *offsets))))
         term = builder.map("mul", seen, factor)
         total = term if total is None else builder.map("add", total, term)
     assert total is not None

@@ -108,8 +108,8 @@ def reshape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
     else:
         target = [extent_of(builder, each) for each in wanted]
     if -1 in target:
-        place = target.index(-1)
-        target[place] = _rest(builder, given, [each for each in target if each != -1])
+        index = target.index(-1)
+        target[index] = _rest(builder, given, [each for each in target if each != -1])
     return builder.reshape(x, tuple(target))
 
 

@@ -115,7 +115,7 @@ def _turned(builder: KernelBuilder, node: Node) -> Node:
     *batch, rows, columns = node.shape
     last = len(batch)
     places = [*range(last), last + 1, last]
-    axes = tuple(Axis(0, ((place, 1),)) for place in places)
+    axes = tuple(Axis(0, ((index, 1),)) for index in places)
     return builder.view(node, (*batch, columns, rows), axes)
 
 

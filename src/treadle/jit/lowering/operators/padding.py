@@ -68,30 +68,30 @@ def _continued(
         raise Declined("padding an axis of extent 0 with its own items")
     if isinstance(extent, int) and isinstance(before, int) and isinstance(after, int):
         places = range(-before, extent + after)
-        return _taken(builder, node, axis, [_SOURCES[mode](place, extent) for place in places])
+        return _taken(builder, node, axis, [_SOURCES[mode](index, extent) for index in places])
     added = builder.plus(before, after)
     is_some = builder.compare("greater", extent, 0)
     builder.expect(builder.map("or", is_some, builder.compare("equal", added, 0)))
     every = steps(builder, 1, 0, builder.plus(extent, added))
-    place = builder.map("sub", every, builder.dim(before))
-    return picked(builder, node, _OPEN_SOURCES[mode](builder, place, builder.most(extent, 1)), axis)
+    index = builder.map("sub", every, builder.dim(before))
+    return picked(builder, node, _OPEN_SOURCES[mode](builder, index, builder.most(extent, 1)), axis)
 
 
-def _reflected(place: int, extent: int) -> int:
+def _reflected(index: int, extent: int) -> int:
     period = 2 * (extent - 1)
-    place = place % period if period else 0
-    return min(place, period - place)
+    index = index % period if period else 0
+    return min(index, period - index)
 
 
-def _reflected_open(builder: KernelBuilder, place: Node, extent: Number) -> Node:
+def _reflected_open(builder: KernelBuilder, index: Node, extent: Number) -> Node:
     period = builder.dim(builder.most(builder.times(2, builder.minus(extent, 1)), 1))
-    place = builder.map("mod", place, period)
-    return builder.map("min", place, builder.map("sub", period, place))
+    index = builder.map("mod", index, period)
+    return builder.map("min", index, builder.map("sub", period, index))
 
 
-def _edge_open(builder: KernelBuilder, place: Node, extent: Number) -> Node:
+def _edge_open(builder: KernelBuilder, index: Node, extent: Number) -> Node:
     return builder.map(
-        "min", builder.map("max", place, builder.dim(0)), builder.dim(builder.minus(extent, 1))
+        "min", builder.map("max", index, builder.dim(0)), builder.dim(builder.minus(extent, 1))
     )
 
 

@@ -108,8 +108,8 @@ def _within(builder: KernelBuilder, extent: Number, bound: Node, low: Node, high
     """A bound counted from the front, clamped to [low, high]."""
     below = builder.map("less", bound, builder.dim(0), dtype=DType.BOOL)
     moved = builder.map("add", bound, builder.dim(extent))
-    place = builder.map("where", below, moved, bound, dtype=DType.INT64)
-    return builder.map("min", builder.map("max", place, low), high)
+    index = builder.map("where", below, moved, bound, dtype=DType.INT64)
+    return builder.map("min", builder.map("max", index, low), high)
 
 
 def _scalar(builder: KernelBuilder, bound: Bound) -> Node:

@@ -109,14 +109,14 @@ def some(builder: KernelBuilder, items: Ragged, first: Number, count: Number) ->
     return Ragged(flat, ends, axis_slice(builder, items.shapes, 0, first, 1, count), items.known)
 
 
-def element(builder: KernelBuilder, items: Ragged, place: Number) -> Node:
+def element(builder: KernelBuilder, items: Ragged, index: Number) -> Node:
     """One element."""
-    start = _scalar(builder, items.ends, place)
+    start = _scalar(builder, items.ends, index)
     size: Number = prod(items.known)
     if any(extent < 0 for extent in items.known):
-        size = _apart(builder, start, _scalar(builder, items.ends, builder.plus(place, 1)))
+        size = _apart(builder, start, _scalar(builder, items.ends, builder.plus(index, 1)))
     flat = axis_slice(builder, items.flat, 0, builder.number(start), 1, size)
-    return _shaped(builder, flat, _shape(builder, items, place))
+    return _shaped(builder, flat, _shape(builder, items, index))
 
 
 def concatenated(builder: KernelBuilder, items: Ragged, axis: int) -> Node:
@@ -225,9 +225,9 @@ def _column(builder: KernelBuilder, items: Ragged, axis: int) -> Node:
     return builder.view(items.shapes, (items.length,), (Axis(0, ((0, 1),)), Axis(axis)))
 
 
-def _shape(builder: KernelBuilder, items: Ragged, place: Number) -> list[Number]:
+def _shape(builder: KernelBuilder, items: Ragged, index: Number) -> list[Number]:
     return [
-        builder.number(builder.view(items.shapes, (), (Axis(place), Axis(k))))
+        builder.number(builder.view(items.shapes, (), (Axis(index), Axis(k))))
         if extent < 0
         else extent
         for k, extent in enumerate(items.known)
@@ -248,8 +248,8 @@ def _last(builder: KernelBuilder, items: Ragged) -> Node:
     return _scalar(builder, items.ends, items.length)
 
 
-def _scalar(builder: KernelBuilder, numbers: Node, place: Number) -> Node:
-    return builder.view(numbers, (), (Axis(place),))
+def _scalar(builder: KernelBuilder, numbers: Node, index: Number) -> Node:
+    return builder.view(numbers, (), (Axis(index),))
 
 
 def _apart(builder: KernelBuilder, start: Node, end: Node) -> Number:

@@ -96,9 +96,9 @@ def _insert(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
     new = one(builder, x, items.known)
     if position is None:
         return chained(builder, [items, new])
-    place = place_in(builder, position, items.length, items.length)
-    rest = some(builder, items, place, builder.minus(items.length, place))
-    return chained(builder, [some(builder, items, 0, place), new, rest])
+    index = place_in(builder, position, items.length, items.length)
+    rest = some(builder, items, index, builder.minus(items.length, index))
+    return chained(builder, [some(builder, items, 0, index), new, rest])
 
 
 def _erase(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
@@ -109,12 +109,12 @@ def _erase(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
     most = builder.minus(count, 1)
     if position is None:
         return some(builder, items, 0, most)
-    place = place_in(builder, position, count, most)
-    behind = builder.plus(place, 1)
+    index = place_in(builder, position, count, most)
+    behind = builder.plus(index, 1)
     return chained(
         builder,
         [
-            some(builder, items, 0, place),
+            some(builder, items, 0, index),
             some(builder, items, behind, builder.minus(count, behind)),
         ],
     )
@@ -125,8 +125,8 @@ def _at(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
     items, position = _list(leaf, operands), operands[3]
     assert position is not None
     builder.expect(builder.compare("greater", items.length, 0))
-    place = place_in(builder, position, items.length, builder.minus(items.length, 1))
-    return [element(builder, items, place)]
+    index = place_in(builder, position, items.length, builder.minus(items.length, 1))
+    return [element(builder, items, index)]
 
 
 def _length(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:

@@ -81,14 +81,14 @@ def insert(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     if position is None:
         return concat_along(builder, (items, new), 0)
     count = items.shape[0]
-    place = place_in(builder, position, count, count)
-    rest = builder.minus(count, place)
+    index = place_in(builder, position, count, count)
+    rest = builder.minus(count, index)
     return concat_along(
         builder,
         (
-            axis_slice(builder, items, 0, 0, 1, place),
+            axis_slice(builder, items, 0, 0, 1, index),
             new,
-            axis_slice(builder, items, 0, place, 1, rest),
+            axis_slice(builder, items, 0, index, 1, rest),
         ),
         0,
     )
@@ -103,10 +103,10 @@ def erase(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     if position is None:
         builder.expect(builder.compare("greater", count, 0))
         return axis_slice(builder, items, 0, 0, 1, most)
-    place = place_in(builder, position, count, most)
-    behind = builder.plus(place, 1)
+    index = place_in(builder, position, count, most)
+    behind = builder.plus(index, 1)
     rest = axis_slice(builder, items, 0, behind, 1, builder.minus(count, behind))
-    return concat_along(builder, (axis_slice(builder, items, 0, 0, 1, place), rest), 0)
+    return concat_along(builder, (axis_slice(builder, items, 0, 0, 1, index), rest), 0)
 
 
 @lowers("SequenceAt", 11)
@@ -210,13 +210,13 @@ def place_in(builder: KernelBuilder, position: Node, count: Number, most: Number
     """The position counted from the front, between 0 and `most`."""
     found = builder.cast(builder.resolved(position), DType.INT64)
     if isinstance(found.op, Constant) and found.op.array >= 0:
-        place = builder.number(found)
+        index = builder.number(found)
     else:
         below = builder.map("less", found, builder.scalar(0, DType.INT64), dtype=DType.BOOL)
         from_end = builder.map("add", found, builder.dim(count))
-        place = builder.extent(builder.map("where", below, from_end, found, dtype=DType.INT64))
-    builder.expect(builder.compare("less_equal", place, most))
-    return place
+        index = builder.extent(builder.map("where", below, from_end, found, dtype=DType.INT64))
+    builder.expect(builder.compare("less_equal", index, most))
+    return index
 
 
 @lowers("Optional", 15, 28)

@@ -48,16 +48,16 @@ def insert(
         rows = writer.unsqueeze(shape, 0)
     if position is None:
         return Parts(_joined(writer, content, item), _with(writer, parts.lengths, rows))
-    place = _place(writer, parts, position, past_end=1)
+    index = _place(writer, parts, position, past_end=1)
     return Parts(
-        _joined(writer, _before(writer, content, place), item, _from(writer, content, place)),
+        _joined(writer, _before(writer, content, index), item, _from(writer, content, index)),
         None
         if parts.lengths is None or rows is None
         else _joined(
             writer,
-            _before(writer, parts.lengths, place),
+            _before(writer, parts.lengths, index),
             rows,
-            _from(writer, parts.lengths, place),
+            _from(writer, parts.lengths, index),
         ),
     )
 
@@ -65,11 +65,11 @@ def insert(
 def erase(writer: Writer, parts: Parts, position: Value | None) -> Parts:
     """The list without the element at a position, by default the last."""
     where = _number(writer, -1) if position is None else position
-    place = _place(writer, parts, where, past_end=0)
-    after = writer.leaf("Add", place, writer.ints(1))
+    index = _place(writer, parts, where, past_end=0)
+    after = writer.leaf("Add", index, writer.ints(1))
 
     def shorter(x: Value) -> Value:
-        return _joined(writer, _before(writer, x, place), _from(writer, x, after))
+        return _joined(writer, _before(writer, x, index), _from(writer, x, after))
 
     return Parts(shorter(parts.content), None if parts.lengths is None else shorter(parts.lengths))
 
@@ -78,11 +78,11 @@ def item(
     writer: Writer, form: Form, parts: Parts, position: Value, result: Value | None = None
 ) -> Value:
     """The element at a position."""
-    place = _scalar(writer, position)
+    index = _scalar(writer, position)
     if parts.lengths is None:
-        return writer.leaf("Gather", parts.content, place, result=result, axis=0)
-    padded = writer.leaf("Gather", parts.content, place, axis=0)
-    ends = writer.leaf("Gather", parts.lengths, place, axis=0)
+        return writer.leaf("Gather", parts.content, index, result=result, axis=0)
+    padded = writer.leaf("Gather", parts.content, index, axis=0)
+    ends = writer.leaf("Gather", parts.lengths, index, axis=0)
     axes = range(len(form.dims))
     starts = writer.ints(*[0] * len(form.dims))
     return writer.leaf("Slice", padded, starts, ends, writer.ints(*axes), result=result)
@@ -193,12 +193,12 @@ def _place(writer: Writer, parts: Parts, position: Value, past_end: int) -> Valu
     return writer.leaf("Gather", places, writer.unsqueeze(index, 0))
 
 
-def _before(writer: Writer, x: Value, place: Value) -> Value:
-    return writer.leaf("Slice", x, writer.ints(0), place, writer.ints(0))
+def _before(writer: Writer, x: Value, index: Value) -> Value:
+    return writer.leaf("Slice", x, writer.ints(0), index, writer.ints(0))
 
 
-def _from(writer: Writer, x: Value, place: Value) -> Value:
-    return writer.leaf("Slice", x, place, writer.ints(np.iinfo(np.int64).max), writer.ints(0))
+def _from(writer: Writer, x: Value, index: Value) -> Value:
+    return writer.leaf("Slice", x, index, writer.ints(np.iinfo(np.int64).max), writer.ints(0))
 
 
 def _joined(writer: Writer, *values: Value, axis: int = 0) -> Value:

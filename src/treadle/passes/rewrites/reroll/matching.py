@@ -51,15 +51,15 @@ def match(
             if read[0] is None:
                 continue
             values = [value for value in read if value is not None]
-            place = (position, number)
-            if not _classify(found, place, values, steps, constants, before, layers=layers):
+            source = (position, number)
+            if not _classify(found, source, values, steps, constants, before, layers=layers):
                 return None
     return found
 
 
 def _classify(
     found: Match,
-    place: Place,
+    position: Place,
     values: list[Value],
     steps: Sequence[Step],
     constants: Mapping[Value, Constant],
@@ -70,23 +70,23 @@ def _classify(
     run = found.run
     makers = [before.get(value, -1) for value in values]
     if all(value is values[0] for value in values) and makers[0] < run.start:
-        found.captured[place] = values[0]
+        found.captured[position] = values[0]
         return True
     where = [_in_segment(run, maker) for maker in makers]
     inside = [_result(steps, run, w, value) for w, value in zip(where, values, strict=True)]
     if all(w is not None and w[0] == t for t, w in enumerate(where)) and len(set(inside)) == 1:
         assert inside[0] is not None, "a value made in the segment"
-        found.inner[place] = inside[0]
+        found.inner[position] = inside[0]
         return True
     later = where[1:]
     if where[0] is None and all(w is not None and w[0] == t for t, w in enumerate(later)):
         if len(set(inside[1:])) != 1 or inside[1] is None or makers[0] >= run.start:
             return False
-        found.carried[place] = (inside[1], values[0])
+        found.carried[position] = (inside[1], values[0])
         return True
     if any(maker >= run.start for maker in makers):
         return False
-    return _each(found, place, values, constants, layers=layers)
+    return _each(found, position, values, constants, layers=layers)
 
 
 def _in_segment(run: Run, maker: int) -> tuple[int, int] | None:
@@ -107,7 +107,7 @@ def _result(
 
 def _each(
     found: Match,
-    place: Place,
+    position: Place,
     values: list[Value],
     constants: Mapping[Value, Constant],
     *,
@@ -117,20 +117,20 @@ def _each(
     if len(arrays) < len(values):
         if arrays or not layers:
             return False
-        found.each[place] = tuple(values)
+        found.each[position] = tuple(values)
         return True
     if len({(array.dtype.str, array.shape) for array in arrays}) > 1:
         return False
     if all(np.array_equal(array, arrays[0]) for array in arrays):
-        found.captured[place] = values[0]
+        found.captured[position] = values[0]
         return True
     if arrays[0].dtype.kind == "i" and arrays[0].size == 1:
         numbers = [int(array.reshape(-1)[0]) for array in arrays]
         by = numbers[1] - numbers[0]
         if all(n == numbers[0] + by * t for t, n in enumerate(numbers)):
-            found.affine[place] = (numbers[0], by, arrays[0].dtype, arrays[0].shape)
+            found.affine[position] = (numbers[0], by, arrays[0].dtype, arrays[0].shape)
             return True
     if not layers and (arrays[0].dtype.kind != "i" or arrays[0].size > 1):
         return False
-    found.each[place] = tuple(values)
+    found.each[position] = tuple(values)
     return True

@@ -53,8 +53,8 @@ def roll(steps: Sequence[Step], found: Match, users: Users, at: PassContext) -> 
     rolled = Rolled(StepBuilder(at), {}, set())
     stacks: list[tuple[Value, Stacked, Value]] = []
     lasts = dict(body.lasts)
-    for place, values in outside.items():
-        _give(place, values, body, stacks, lasts, users, rolled, at)
+    for position, values in outside.items():
+        _give(position, values, body, stacks, lasts, users, rolled, at)
     if len(rolled.writer.steps) > run.size // 2:
         return None
     if not body.carried and at.opset < _CARRIES_NOTHING:
@@ -117,22 +117,22 @@ class _Body:
             made = replace(reading(step, operands), results=results, info=info)
             self.inside.steps.append(made)
 
-    def _operand(self, place: Place) -> Value | None:
+    def _operand(self, position: Place) -> Value | None:
         found = self.found
-        if place in found.captured:
-            return found.captured[place]
-        if place in found.inner:
-            return self.made[found.inner[place]]
-        if place in found.carried:
-            source, initial = found.carried[place]
+        if position in found.captured:
+            return found.captured[position]
+        if position in found.inner:
+            return self.made[found.inner[position]]
+        if position in found.carried:
+            source, initial = found.carried[position]
             key = (initial, source)
             if key not in self.carried:
                 name = initial.name
                 self.carried[key] = Value(f"{name}_in"), initial, Value(f"{name}_last")
             return self.carried[key][0]
-        if place in found.affine:
-            return self._affine(*found.affine[place])
-        return self._each(found.each[place]) if place in found.each else None
+        if position in found.affine:
+            return self._affine(*found.affine[position])
+        return self._each(found.each[position]) if position in found.each else None
 
     def _affine(self, base: int, by: int, dtype: np.dtype, shape: tuple[int, ...]) -> Value:
         key = (base, by, dtype.str, shape)
@@ -192,7 +192,7 @@ def _read_outside(
 
 
 def _give(
-    place: Place,
+    position: Place,
     values: list[Value | None],
     body: _Body,
     stacks: list[tuple[Value, Stacked, Value]],
@@ -203,18 +203,18 @@ def _give(
 ) -> None:
     """Make the values of one place that are read after the run results of the loop."""
     *middle, last = values
-    if last is not None and place in lasts and not any(middle):
-        rolled.by[last] = body.name_last(place, last)
+    if last is not None and position in lasts and not any(middle):
+        rolled.by[last] = body.name_last(position, last)
         return
     joined = _joined(values, users, at)
     if joined is not None:
         concat, axis, reverse, gone = joined
-        stacks.append((body.made[place], Stacked(axis, reverse), _renamed(concat)))
+        stacks.append((body.made[position], Stacked(axis, reverse), _renamed(concat)))
         rolled.by[concat] = stacks[-1][2]
         rolled.gone |= gone
         return
-    stack = Value(f"{body.made[place].name}_rows")
-    stacks.append((body.made[place], Stacked(), stack))
+    stack = Value(f"{body.made[position].name}_rows")
+    stacks.append((body.made[position], Stacked(), stack))
     for t, value in enumerate(values):
         if value is not None:
             index = rolled.writer.constant(np.array(t), "index")

@@ -46,9 +46,9 @@ def _numbered(steps: Sequence[Step]) -> np.ndarray:
     """A number for each step, equal for equal steps; unique for steps without a signature."""
     known: dict[object, int] = {}
     numbers = []
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         key = signature(step)
-        numbers.append(-1 - place if key is None else known.setdefault(key, len(known)))
+        numbers.append(-1 - index if key is None else known.setdefault(key, len(known)))
     return np.array(numbers, np.int64)
 
 
@@ -56,12 +56,12 @@ def _periods(numbers: np.ndarray) -> list[int]:
     """The most frequent distances between equal steps."""
     last: dict[int, list[int]] = {}
     counted: Counter[int] = Counter()
-    for place, number in enumerate(numbers.tolist()):
+    for index, number in enumerate(numbers.tolist()):
         if number < 0:
             continue
         before = last.setdefault(number, [])
-        counted.update(place - each for each in before[-8:])
-        before.append(place)
+        counted.update(index - each for each in before[-8:])
+        before.append(index)
     return [period for period, _ in counted.most_common(_MOST_PERIODS)]
 
 

@@ -20,9 +20,9 @@ def counted_line(loop: Loop, trips: int, at: PassContext) -> Line:
         rows.append(elements)
     for port, value in zip(line.view.carried, carried, strict=True):
         line.gives(port.result, value)
-    for place, stack in enumerate(line.view.stacked):
+    for index, stack in enumerate(line.view.stacked):
         if stack.result is not None:
-            elements = [row[place] for row in rows]
+            elements = [row[index] for row in rows]
             line.gives(stack.result, _stacked(line, stack, elements))
     return line
 

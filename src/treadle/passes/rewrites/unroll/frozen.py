@@ -18,15 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from treadle.ir import DType, Loop, StackedPort, Value
+from treadle.passes.rewrites.select import select
 from treadle.passes.rewrites.unroll.line import Line
 from treadle.passes.rewrites.unroll.trips import Trips
 from treadle.passes.simplify.context import PassContext
 
 _INT64 = 7
-_PLAIN = frozenset(
-    {DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64, DType.UINT8, DType.STRING}
-)
-"""Element types for which every runtime has Where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ def frozen_line(loop: Loop, trips: Trips, how: Frozen, at: PassContext) -> Froze
     rows: list[list[Value | None]] = []
     for number in range(how.most):
         if number and live is not None:
-            counter = _select(line, live, line.number(number), counter, DType.INT64)
+            counter = select(line, live, line.number(number), counter, DType.INT64)
             inputs = _select_all(line, live, carried, inputs)
         elif number:
             counter, inputs = line.number(number), carried
@@ -74,9 +71,9 @@ def frozen_line(loop: Loop, trips: Trips, how: Frozen, at: PassContext) -> Froze
     guard = None if how.truncate or unfinished is None else _index(line, unfinished)
     for port, value in zip(line.view.carried, carried, strict=True):
         line.gives(port.result, _guarded(line, value, guard))
-    for place, stack in enumerate(line.view.stacked):
+    for index, stack in enumerate(line.view.stacked):
         if stack.result is not None:
-            rowwise = [row[place] for row in rows]
+            rowwise = [row[index] for row in rows]
             made = _stacked(line, stack, rowwise, None if how.padded else count)
             line.gives(stack.result, _guarded(line, made, guard))
     return FrozenLine(line, count, unfinished if how.truncate else None)
@@ -122,22 +119,8 @@ def _select_all(
     for port, one, other in zip(line.view.carried, new, old, strict=True):
         assert one is not None, "a carried value that is left out is refused"
         assert other is not None, "a carried value that is left out is refused"
-        found.append(_select(line, live, one, other, line.at.dtype(port.param)))
+        found.append(select(line, live, one, other, line.at.dtype(port.param)))
     return found
-
-
-def _select(line: Line, live: Value, new: Value, old: Value, dtype: DType | None) -> Value:
-    """The new value if `live`, else the old one; both have the same shape."""
-    if new is old:
-        return new
-    if dtype is DType.BOOL:
-        taken = line.leaf("And", live, new)
-        kept = line.leaf("And", line.leaf("Not", live), old)
-        return line.leaf("Or", taken, kept)
-    if dtype in _PLAIN:
-        return line.leaf("Where", live, new, old)
-    both = line.leaf("Concat", line.unsqueeze(old, 0), line.unsqueeze(new, 0), axis=0)
-    return line.leaf("Gather", both, _index(line, live), axis=0)
 
 
 def _index(line: Line, condition: Value) -> Value:

@@ -50,9 +50,9 @@ def partial_line(loop: Loop, by: int, exact: int | None, at: PassContext) -> Lin
     parts = _known(line, by, exact, start) if exact is not None else _unknown(line, by, start)
     for port, value in zip(line.view.carried, parts[-1].carried, strict=True):
         line.gives(port.result, value)
-    for place, stack in enumerate(line.view.stacked):
+    for index, stack in enumerate(line.view.stacked):
         if stack.result is not None:
-            line.gives(stack.result, _joined(line, stack, [part.stacks[place] for part in parts]))
+            line.gives(stack.result, _joined(line, stack, [part.stacks[index] for part in parts]))
     return line
 
 
@@ -173,8 +173,8 @@ def _in_order(
         if port.result is None:
             found.append(None)
             continue
-        place, axis = wanted.index(port), line.axis(port)
-        groups = [stacks[copy * len(wanted) + place] for copy in range(by)]
+        index, axis = wanted.index(port), line.axis(port)
+        groups = [stacks[copy * len(wanted) + index] for copy in range(by)]
         if order is None:
             found.append(groups[0])
             continue

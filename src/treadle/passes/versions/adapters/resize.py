@@ -130,9 +130,9 @@ def _weights(at: Rewriter, step: Leaf, axis: int, extent: int, rank: int) -> np.
     columns = []
     try:
         run = ops.bind_kernel(without(step, "axes"))
-        for place in range(extent):
+        for index in range(extent):
             unit = np.zeros(others, np.float64)
-            unit.reshape(-1)[place] = 1
+            unit.reshape(-1)[index] = 1
             columns.append(run([unit, *_arguments(at, step, axis, rank)])[0].reshape(-1))
     except TreadleError as error:
         raise NoForm(f"Resize cannot be computed here: {error}") from None

@@ -107,11 +107,11 @@ class Sampling:
         """The neighbours along an axis of this extent, for coordinates from -1 to 1."""
         at = self.at
         size = at.cast(extent, at.dtype(coordinate))
-        place = self._place(size, coordinate)
+        index = self._place(size, coordinate)
         if self.mode == "nearest":
-            return [self._neighbour(size, at.op("Round", place), None)]
-        low = at.op("Floor", place)
-        rest = at.op("Sub", place, low)
+            return [self._neighbour(size, at.op("Round", index), None)]
+        low = at.op("Floor", index)
+        rest = at.op("Sub", index, low)
         if self.mode in ("linear", "bilinear"):
             one = at.scalar_like(rest, 1)
             return [
@@ -141,26 +141,26 @@ class Sampling:
             total = at.op("Add", at.op("Mul", total, away), at.scalar_like(rest, factor))
         return total
 
-    def _neighbour(self, size: Value, place: Value, weight: Value | None) -> Neighbour:
+    def _neighbour(self, size: Value, index: Value, weight: Value | None) -> Neighbour:
         at = self.at
-        zero, one = at.scalar_like(place, 0), at.scalar_like(place, 1)
+        zero, one = at.scalar_like(index, 0), at.scalar_like(index, 1)
         last = at.op("Sub", size, one)
         inside = None
         if self.padding == "reflection":
-            place = self._reflected(size, place)
+            index = self._reflected(size, index)
         if self.padding == "zeros":
-            outside = at.op("Or", at.op("Less", place, zero), at.op("Greater", place, last))
+            outside = at.op("Or", at.op("Less", index, zero), at.op("Greater", index, last))
             inside = at.op("Not", outside)
-        near = at.op("Min", at.op("Max", place, zero), last)
+        near = at.op("Min", at.op("Max", index, zero), last)
         return Neighbour(at.cast(near, DType.INT64), weight, inside)
 
-    def _reflected(self, size: Value, place: Value) -> Value:
+    def _reflected(self, size: Value, index: Value) -> Value:
         """The position after as many reflections at the ends as needed."""
         at = self.at
-        low = at.scalar_like(place, 0 if self.aligned else -0.5)
-        span = at.op("Sub", size, at.scalar_like(place, 1)) if self.aligned else size
+        low = at.scalar_like(index, 0 if self.aligned else -0.5)
+        span = at.op("Sub", size, at.scalar_like(index, 1)) if self.aligned else size
         both = at.op("Add", span, span)
-        way = at.op("Sub", place, low)
+        way = at.op("Sub", index, low)
         way = at.op("Sub", way, at.op("Mul", at.op("Floor", at.op("Div", way, both)), both))
         back = at.op("Min", way, at.op("Sub", both, way))
         return at.op("Add", back, low)

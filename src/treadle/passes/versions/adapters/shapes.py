@@ -206,7 +206,7 @@ def pad_all_axes(at: Rewriter, step: Leaf) -> Adapted:
             step, operands=(first(step), _spread_pads(at, pads, axes, rank), *step.operands[2:3])
         )
     places = [int(axis) % rank for axis in at.constant_of(axes, "axes")]
-    behind = [place + rank for place in places]
+    behind = [index + rank for index in places]
     sparse = np.zeros((len(places) * 2, rank * 2), np.int64)
     sparse[range(len(places) * 2), [*places, *behind]] = 1
     array = at.array(pads)
@@ -236,7 +236,7 @@ def no_wrap(at: Rewriter, step: Leaf) -> Adapted:
     x, rank = first(step), at.rank(first(step))
     axes, pads = operand(step, 3), at.constant_of(operand(step, 1), "pads").reshape(-1)
     places = range(rank) if axes is None else at.constant_of(axes, "axes")
-    for position, axis in enumerate(int(place) % rank for place in places):
+    for position, axis in enumerate(int(index) % rank for index in places):
         x = _wrapped(at, x, axis, int(pads[position]), int(pads[position + len(pads) // 2]))
     return x
 

@@ -29,13 +29,13 @@ def running(at: Rewriter, step: Leaf) -> Adapted:
     array, rank = at.array(axis), at.rank(x)
     if array is not None:
         return _along(at, step, int(array.item()) % rank)
-    place = at.cast(axis, DType.INT64)
-    place = at.op(
-        "Where", at.op("Less", place, at.ints(0)), at.op("Add", place, at.ints(rank)), place
+    index = at.cast(axis, DType.INT64)
+    index = at.op(
+        "Where", at.op("Less", index, at.ints(0)), at.op("Add", index, at.ints(rank)), index
     )
     made = _along(at, step, 0)
     for k in range(1, rank):
-        made = at.op("Where", at.op("Equal", place, at.ints(k)), _along(at, step, k), made)
+        made = at.op("Where", at.op("Equal", index, at.ints(k)), _along(at, step, k), made)
     return made
 
 

@@ -47,7 +47,7 @@ def hardmax(context: OpContext) -> Made:
         shape = context.layer("Concat-1", front, context.whole(-1), axis=0)
         value = context.layer("Reshape-1", value, shape, special_zero=False)
         axis = 1
-    place = context.layers(
+    index = context.layers(
         "TopK-11", 2, value, context.scalar(1), axis=axis, mode="max", sort="value",
         index_element_type="i64", stable=True,
     )[1]  # fmt: skip
@@ -55,7 +55,7 @@ def hardmax(context: OpContext) -> Made:
     depth = context.layer("Gather-8", shape, context.scalar(axis), context.scalar(0), batch_dims=0)
     made = context.layer(
         "OneHot-1",
-        context.squeeze(place, axis),
+        context.squeeze(index, axis),
         depth,
         context.like(0, 1),
         context.like(0, 0),

@@ -271,11 +271,11 @@ def softmax(context: OpContext) -> Made:
 def cum_sum(context: OpContext) -> Made:
     """Cumulative sums along an axis."""
     axis = context.array(1)
-    place = context.reshape(context[1], 1) if axis is None else None
-    along = context.scalar(int(np.reshape(axis, -1)[0])) if axis is not None else place
+    index = context.reshape(context[1], 1) if axis is None else None
+    along = context.scalar(int(np.reshape(axis, -1)[0])) if axis is not None else index
     assert along is not None, "one of both"
-    if place is not None:
-        along = context.squeeze(place, 0)
+    if index is not None:
+        along = context.squeeze(index, 0)
     return context.layer(
         "CumSum-3",
         context[0],

@@ -128,11 +128,11 @@ def arg_extreme(context: OpContext) -> Made:
     if last:
         ends = (context.whole(k) for k in (-1, -(2**31) + 1, -1, axis))
         value = context.layer("Slice-8", value, *ends)
-    place = _ranked(context, value, context.scalar(1), axis, largest)[1]
+    index = _ranked(context, value, context.scalar(1), axis, largest)[1]
     if last:
         end = context.layer("Subtract-1", context.extent_of(0, axis), context.whole(1))
-        place = context.layer("Subtract-1", end, place)
-    return place if context.integer("keepdims", 1) else context.squeeze(place, axis)
+        index = context.layer("Subtract-1", end, index)
+    return index if context.integer("keepdims", 1) else context.squeeze(index, axis)
 
 
 @operator("NonZero")

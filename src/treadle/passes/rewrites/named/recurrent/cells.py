@@ -75,8 +75,8 @@ def activated(to: Writer, activation: Activation, x: Value, dtype: DType) -> Val
     """The activation of a tensor."""
     name, alpha, beta = activation
     if name in _PLAIN:
-        held: dict[str, Any] = {"alpha": alpha, "beta": beta}
-        return to.leaf(_PLAIN[name], x, **{k: v for k, v in held.items() if v is not None})
+        parameters: dict[str, Any] = {"alpha": alpha, "beta": beta}
+        return to.leaf(_PLAIN[name], x, **{k: v for k, v in parameters.items() if v is not None})
     assert alpha is not None
     assert beta is not None
     if name == "affine":

@@ -104,9 +104,9 @@ def _attributes(gates: Sequence[_Gate], clipped: Sequence[_Gate]) -> dict[str, o
     if len(clips) != 1:
         return None
     made: dict[str, object] = {"activations": [SPELLED[gate.function.name] for gate in gates]}
-    for place, name in enumerate(("activation_alpha", "activation_beta")):
+    for index, name in enumerate(("activation_alpha", "activation_beta")):
         numbers = [
-            g.function.parameters[place] for g in gates if len(g.function.parameters) > place
+            g.function.parameters[index] for g in gates if len(g.function.parameters) > index
         ]
         if numbers:
             made[name] = numbers

@@ -197,7 +197,7 @@ def _leaf(
     }
     names = ("y", "h", "c")[: 1 + len(found.states)]
     results = tuple(Value(f"{guess.op.lower()}_{name}") for name in names)
-    held = {name: attribute(name, value) for name, value in given.items()}
+    attributes = {name: attribute(name, value) for name, value in given.items()}
     info = Info(op=guess.op, version=version)
-    to.steps.append(Leaf("", guess.op, version, operands, results, held, info=info))
+    to.steps.append(Leaf("", guess.op, version, operands, results, attributes, info=info))
     return results

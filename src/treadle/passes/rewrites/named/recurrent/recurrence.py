@@ -179,13 +179,13 @@ def _item(tensor: Value, value: Value, axis: int, around: Surroundings, absorbin
         maker = around.made.get(root)
         if not isinstance(maker, Leaf) or maker.domain or maker.op not in _MAPS:
             break
-        moving = [v for v in maker.operands if around.constants.array(v) is None and v is not None]
-        if len(moving) != 1 or (maker.op == "MatMul" and maker.operands[0] is not moving[0]):
+        varying = [v for v in maker.operands if around.constants.array(v) is None and v is not None]
+        if len(varying) != 1 or (maker.op == "MatMul" and maker.operands[0] is not varying[0]):
             break
-        if around.at.shape(moving[0]) is None or axis == rank - 1:
+        if around.at.shape(varying[0]) is None or axis == rank - 1:
             break
         maps.insert(0, maker)
-        root = moving[0]
+        root = varying[0]
     if not any(step.op == "MatMul" for step in maps):
         return Item(tensor, value, axis, tensor, ())
     return Item(tensor, value, axis, root, tuple(maps))

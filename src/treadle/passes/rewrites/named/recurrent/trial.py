@@ -72,11 +72,11 @@ class Trial:
     opset: int
 
     def model(
-        self, steps: Sequence[Step], held: Sequence[Constant], results: Sequence[Value]
+        self, steps: Sequence[Step], constants_given: Sequence[Constant], results: Sequence[Value]
     ) -> Model:
         """A model of open steps over the inputs of the recurrence."""
         by: dict[Value, Value | None] = dict(self.params)
-        constants = list(held)
+        constants = list(constants_given)
         for value, array in self.constants.items():
             new = Value(f"held_{value.name}")
             by[value] = new

@@ -237,8 +237,8 @@ def _product(at: Reading) -> Mapping[Value, Grown]:
     axis = grown.axis + rank - own
     shape = at.at.shape(right if one is not None else left)
     if axis < rank - _MATRIX and shape is not None:
-        place = axis - (rank - len(shape))
-        if place >= 0 and shape[place] != 1:
+        index = axis - (rank - len(shape))
+        if index >= 0 and shape[index] != 1:
             raise Unmasked("it combines the cache with a tensor that has as many items")
     return at.keep(Grown(axis, grown.length, zero=False))
 
