@@ -9,10 +9,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from treadle import markup, passes
-from treadle.arguments import expect_listener, expect_member
+from treadle import passes
+from treadle.arguments import expect_listener
 from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.call_arguments import (
     blamed_on_feeds,
@@ -25,14 +25,11 @@ from treadle.call_arguments import (
 from treadle.debugging import Debugger
 from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import RunError
-from treadle.feeds import NodeArg, node_arg
-from treadle.ir import Model, Type, model_html
 from treadle.limits import within_load_limits
 from treadle.load_cache import LoadCache
 from treadle.options import SessionOptions
 from treadle.ort_session import (
     ModelMetadata,
-    OrtSession,
     choose,
     given,
     supplied,
@@ -40,16 +37,14 @@ from treadle.ort_session import (
 )
 from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
-from treadle.plan import FallbackRequired, Limits, Plan, Region, RunContext
+from treadle.plan import FallbackRequired, Limits, Region, RunContext
 from treadle.profiling import Profile, Timed
 from treadle.recording import Exposures, WatchedModel
-from treadle.report import engine_counts, explain, plural
+from treadle.session.described import DescribedSession
 from treadle.session.description import (
     defaults,
     heard_by,
-    inputs,
     output_position,
-    output_types,
     with_adapters,
 )
 from treadle.session.loading import Stages, read_and_check
@@ -61,11 +56,10 @@ from treadle.warming import warm
 __all__ = ["InferenceSession", "ModelMetadata"]
 
 _UNLIMITED = Limits()
-_CODES = ("kernel", "schedule", "llvm")
 
 
 @telling_missing
-class InferenceSession(OrtSession):
+class InferenceSession(DescribedSession):
     """Runs a model; onnxruntime's methods and argument order, so that one import moves a user over.
 
     `source` is whatever `treadle.load` takes, or a Model. `engines` names the engines to use, in
@@ -125,21 +119,6 @@ class InferenceSession(OrtSession):
         self._programs.found = None
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)
-
-    def __repr__(self) -> str:
-        counts = engine_counts(self._plain.plan)
-        regions = ", ".join(f"{plural(n, 'region')} by {name}" for name, n in counts.items())
-        return f"<InferenceSession: {regions or 'nothing to run'}>"
-
-    def _repr_html_(self) -> str:
-        ports = [("input", arg.name, arg.type, arg.shape) for arg in self.get_inputs()]
-        ports += [("output", arg.name, arg.type, arg.shape) for arg in self.get_outputs()]
-        return markup.join([
-            markup.preformatted(repr(self)),
-            markup.table(("", "name", "type", "shape"), ports),
-            markup.details("engines and reasons", markup.preformatted(explain(self._plain.plan))),
-            markup.details("model", model_html(self._model)),
-        ])  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         providers = None if self._chosen is None else self._chosen.providers
@@ -317,29 +296,6 @@ class InferenceSession(OrtSession):
         return picked(outputs, positions) if positions else list(outputs)
 
     @public
-    def get_inputs(self) -> list[NodeArg]:
-        """The inputs that must be fed."""
-        return inputs(self._model, overridable=False)
-
-    def get_overridable_initializers(self) -> list[NodeArg]:
-        """The inputs that have a default and may be fed."""
-        return inputs(self._model, overridable=True)
-
-    def output_type(self, name: str) -> Type | None:
-        """The type of an output, if it is known."""
-        return dict(output_types(self._model, self._plain.plan.model)).get(name)
-
-    @public
-    def get_outputs(self) -> list[NodeArg]:
-        """The outputs in the order of `run`; their types are inferred if the file declares none."""
-        found = output_types(self._model, self._plain.plan.model)
-        return [node_arg(name, type_) for name, type_ in found]
-
-    def get_modelmeta(self) -> ModelMetadata:
-        """The model's metadata."""
-        return ModelMetadata.of(self._model)
-
-    @public
     def set_providers(
         self,
         providers: Sequence[Any] | None = None,
@@ -358,41 +314,3 @@ class InferenceSession(OrtSession):
             self._chosen, self._engines = chosen, made
             self._programs = Programs(self._model, made, self._stages)
         self._plain = self._programs.of(PLAIN)
-
-    def get_session_options(self) -> Any:
-        """The options the session was made with."""
-        return self._options
-
-    @property
-    def model(self) -> Model:
-        """The model as read, with a type on every value."""
-        return self._model
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of an ordinary run: which engine runs which region, and why."""
-        return self._plain.plan
-
-    @public
-    def explain(self, code: Literal["", "kernel", "schedule", "llvm"] = "") -> str:
-        """Describe the plan: nested regions, the engine of each and the reason.
-
-        After a run the text includes the native engine's reports for the inputs it has seen:
-        compiled, hoisted and fused loops, updates in place and host calls. Runs with limits, or
-        that feed inputs with a default, have plans of their own, which are listed once there was
-        such a run.
-
-        With `code` it returns the kernel IR ("kernel"), how its loops run ("schedule"), or LLVM IR
-        ("llvm"). Before the first run it is that for the model's declared types with unknown
-        extents dynamic, or the text names the missing types; later runs are not affected. "" if no
-        region is native.
-        """
-        from treadle import report
-
-        if code != "":
-            expect_member(code, _CODES, "code")
-        with self._programs.lock:
-            programs = dict(self._programs.made)
-        plan = programs.pop(PLAIN).plan
-        others = {v.words: p.plan for v, p in programs.items() if not v.watched}
-        return report.show_code(plan, code, others) if code else report.explain(plan, others)

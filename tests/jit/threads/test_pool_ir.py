@@ -103,7 +103,7 @@ def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monke
 
     fresh = thread_pool.ThreadPool()
     monkeypatch.setattr(thread_pool, "_pools", [fresh])
-    monkeypatch.setattr(thread_pool.ThreadPool, "rest", interrupted)
+    monkeypatch.setattr(thread_pool.ThreadPool, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt), thread_pool.acquired(2):
         pass
     assert not fresh.lock.locked()

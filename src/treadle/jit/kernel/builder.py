@@ -36,7 +36,13 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.node_builder import NodeBuilder
 from treadle.jit.kernel.node_text import show_node
-from treadle.jit.kernel.view_bounds import is_identity, part_of_concat, view_place
+from treadle.jit.kernel.view_bounds import (
+    broadcast_index,
+    element_of_concat,
+    is_identity,
+    part_of_concat,
+    view_place,
+)
 
 _MAX_DEPTH = 6
 """The number of Elementwise nodes through which a single element is traced to its source."""
@@ -335,10 +341,10 @@ class KernelBuilder(NodeBuilder):
                 position = [view_place(axis, index) for axis in axes]
                 return self.element(node.operands[0], position, deepest)
             case Concat(axis=axis) if all(isinstance(o.shape[axis], int) for o in node.operands):
-                return self.element(*_joined(node, axis, index), deepest)
+                return self.element(*element_of_concat(node, axis, index), deepest)
             case Elementwise(function=function) if deepest:
                 operands = [
-                    self.element(o, _own_index(o, index), deepest - 1) for o in node.operands
+                    self.element(o, broadcast_index(o, index), deepest - 1) for o in node.operands
                 ]
                 return self.map(function, *operands, dtype=node.dtype)
         if not node.shape:
@@ -360,24 +366,6 @@ class KernelBuilder(NodeBuilder):
                 int(array_of(scalar, what).item()) if is_known else self.cast(scalar, DType.INT64)
             )
         return found
-
-
-def _joined(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int]]:
-    """The operand of a Concat that has the element, and its index there."""
-    position = list(index)
-    for operand in node.operands:
-        extent = operand.shape[axis]
-        assert isinstance(extent, int)
-        if position[axis] < extent:
-            return operand, position
-        position[axis] -= extent
-    raise AssertionError("an index beyond the operands of a Concat")
-
-
-def _own_index(operand: Node, index: Sequence[int]) -> list[int]:
-    """The index of the element in a broadcast operand."""
-    own = index[len(index) - len(operand.shape) :]
-    return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
 
 
 def packed(builder: KernelBuilder, node: Node) -> Node:

@@ -1,4 +1,4 @@
-"""The range of operand elements that a view reads along one axis."""
+"""Which element of an operand a view, a Concat or a broadcast reads."""
 
 from __future__ import annotations
 
@@ -62,3 +62,21 @@ def is_identity(shape: Sequence[Number], axes: Sequence[Axis]) -> bool:
         axis == Axis(0, ((k, 1),)) or (axis == Axis() and shape[k] == 1)
         for k, axis in enumerate(axes)
     )
+
+
+def element_of_concat(node: Node, axis: int, index: Sequence[int]) -> tuple[Node, list[int]]:
+    """The operand of a Concat that has the element, and its index there."""
+    position = list(index)
+    for operand in node.operands:
+        extent = operand.shape[axis]
+        assert isinstance(extent, int)
+        if position[axis] < extent:
+            return operand, position
+        position[axis] -= extent
+    raise AssertionError("an index beyond the operands of a Concat")
+
+
+def broadcast_index(operand: Node, index: Sequence[int]) -> list[int]:
+    """The index of the element in a broadcast operand."""
+    own = index[len(index) - len(operand.shape) :]
+    return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
