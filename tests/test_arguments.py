@@ -82,7 +82,7 @@ WRONG_VALUES = {
 
 
 @pytest.mark.parametrize("case", WRONG_TYPES)
-def test_of_a_type_that_is_not_taken(case):
+def test_an_argument_of_a_wrong_type(case):
     call, words = WRONG_TYPES[case]
 
     with pytest.raises(TypeError, match=words) as caught:
@@ -92,7 +92,7 @@ def test_of_a_type_that_is_not_taken(case):
 
 
 @pytest.mark.parametrize("case", WRONG_VALUES)
-def test_a_value_that_makes_no_sense(case):
+def test_an_invalid_argument(case):
     call, words = WRONG_VALUES[case]
 
     with pytest.raises(ValueError, match=words) as caught:
@@ -114,7 +114,7 @@ def test_a_whole_number_will_do_for_a_float():
     assert (relu(-X, alpha=np.int64(3)) == -3).all()
 
 
-def test_the_listener_of_a_session_hears_its_runs():
+def test_a_listener_of_the_constructor_receives_runs():
     recorder, other = treadle.Recorder(), treadle.Recorder()
     watched = InferenceSession(TEXT, listener=recorder)
 

@@ -28,7 +28,7 @@ def debugger():
         yield made
 
 
-def test_it_steps_from_node_to_node_and_the_run_ends_as_ever(debugger):
+def test_stepping_node_by_node_to_the_end(debugger):
     made = []
     while debugger.step():
         made.append(debugger.event.name)
@@ -39,7 +39,7 @@ def test_it_steps_from_node_to_node_and_the_run_ends_as_ever(debugger):
     assert not debugger.step()
 
 
-def test_it_stops_at_a_condition(debugger):
+def test_running_to_a_condition(debugger):
     assert debugger.run_to("sum", when="> 2")
     assert debugger.event.iterations == (1,)
     assert debugger["sum"] == 2.5
@@ -50,7 +50,7 @@ def test_it_stops_at_a_condition(debugger):
     assert not debugger.run_to("sum")
 
 
-def test_it_goes_by_iterations_and_out_of_the_body(debugger):
+def test_stepping_by_iteration_and_out_of_the_body(debugger):
     debugger.step()
     assert debugger.step_iteration()
     assert debugger.event == IterationStarted("main/scan_0", (1,))
@@ -62,7 +62,7 @@ def test_it_goes_by_iterations_and_out_of_the_body(debugger):
     assert debugger["twice"] == 4.25
 
 
-def test_it_goes_back_and_forth(debugger):
+def test_stepping_back_and_forth(debugger):
     debugger.run_to("o")
     assert debugger.back(2)
     assert debugger.event.name == "sum"
@@ -104,7 +104,7 @@ def test_the_history_is_bounded_in_bytes_and_says_what_it_dropped():
         session.debug(feeds, max_bytes="much")
 
 
-def test_a_debugger_that_nobody_closes_leaves_no_thread():
+def test_an_unclosed_debugger_leaves_no_thread():
     before = threading.active_count()
     debugger = treadle.InferenceSession(MODEL).debug(FEEDS)
     assert debugger.step()

@@ -29,7 +29,7 @@ def test_values_come_in_the_order_of_the_inputs():
 @pytest.mark.parametrize("x", [
     np.zeros((2, 3)), np.zeros((3, 2), np.float32), np.zeros(6, np.float32), [[1, 2]], None
 ])  # fmt: skip
-def test_what_does_not_fit_is_told_after_what_fitted(x):
+def test_an_invalid_feed_after_a_valid_one_is_an_error(x):
     bind = InputBinder.of({"x": INPUTS["x"]})
     for _ in range(2):
         bind({"x": np.zeros((2, 3), np.float32)})
@@ -37,7 +37,7 @@ def test_what_does_not_fit_is_told_after_what_fitted(x):
             bind({"x": x})
 
 
-def test_what_was_converted_is_converted_again():
+def test_feeds_that_need_conversion_are_converted_in_every_run():
     bind = InputBinder.of({"x": INPUTS["x"]})
     for given in ([[1.5], [2.5]], np.array([[1.5], [2.5]], ">f4"), np.array([[1.5], [2.5]], "f4")):
         (found,) = bind({"x": given})

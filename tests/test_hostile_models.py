@@ -119,7 +119,7 @@ def run(model: object, engines: tuple[str, ...] | None) -> None:
 
 
 @pytest.mark.parametrize("source", MODELS.values(), ids=MODELS)
-def test_nothing_but_treadles_errors(source, tmp_path):
+def test_hostile_models_raise_treadle_errors(source, tmp_path):
     for call in calls(source, tmp_path):
         try:
             call()

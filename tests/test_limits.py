@@ -46,12 +46,12 @@ def test_functions_nested_wide_are_refused_before_they_are_expanded(verb):
     assert time.process_time() - started < 5
 
 
-def test_they_are_not_written_as_openvino_ir(tmp_path):
+def test_functions_nested_wide_are_not_written_as_openvino_ir(tmp_path):
     with pytest.raises(LoadLimitExceeded, match="nodes"):
         treadle.save(doubling(40), tmp_path / "model.xml")
 
 
-def test_what_needs_no_expansion_is_done_all_the_same():
+def test_check_and_infer_need_no_expansion():
     model = treadle.load(doubling(40))
     assert treadle.check(model) == treadle.check(doubling(40))
     assert treadle.infer(model).main.results[0].type is not None
@@ -87,7 +87,7 @@ def test_every_function_keeps_every_limit(act):
         act(LoadLimits(seconds=0))
 
 
-def test_save_keeps_them(tmp_path):
+def test_save_keeps_limits(tmp_path):
     with pytest.raises(LoadLimitExceeded, match="nodes=2"):
         treadle.save(CHAIN, tmp_path / "model.onnx", limits=LoadLimits(nodes=2))
 
@@ -104,7 +104,7 @@ def test_bytes_of_a_file_are_counted_before_it_is_read(tmp_path):
         treadle.load(path, limits=LoadLimits(bytes=size - 1))
 
 
-def test_an_operator_keeps_them_at_its_calls():
+def test_an_operator_keeps_limits_at_its_calls():
     function = onnx.parser.parse_function(
         '<domain: "local", opset_import: ["": 21]> f (a) => (c) { b = Abs (a) c = Neg (b) }'
     )
@@ -116,7 +116,7 @@ def test_an_operator_keeps_them_at_its_calls():
         treadle.operator("Abs", limits=3)
 
 
-def test_limits_are_looked_at():
+def test_invalid_limits_are_errors():
     with pytest.raises(treadle.InputTypeError, match=r"LoadLimits\.nodes is 'x'"):
         LoadLimits(nodes="x")
     with pytest.raises(treadle.InputError, match="from 0 on"):
@@ -132,7 +132,7 @@ def told(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_the_command_line_takes_them(tmp_path):
+def test_the_command_line_takes_limits(tmp_path):
     path = tmp_path / "model.onnx"
     treadle.save(CHAIN, path)
     assert told("check", path, "--limit", "nodes=3", "--limit", "seconds=60").returncode == 0

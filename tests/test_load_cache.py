@@ -93,7 +93,7 @@ def test_the_second_session_reads_nothing_and_answers_the_same(
     assert second.get_outputs() == first.get_outputs()
 
 
-def test_the_first_kernel_lies_beside_the_plan(
+def test_the_first_kernel_is_stored_in_the_plan_file(
     tmp_path: Path, opened: Open, unread: Callable[[], None]
 ) -> None:
     wanted = opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
@@ -105,7 +105,7 @@ def test_the_first_kernel_lies_beside_the_plan(
     np.testing.assert_array_equal(again[1], wanted[1])
 
 
-def test_it_goes_on_as_any_session(opened: Open) -> None:
+def test_a_cached_session_runs_other_lengths_and_listeners(opened: Open) -> None:
     opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
     again, plain = opened(source_of(SCAN)), opened(source_of(SCAN), cache_dir="")
     longer = {"x": np.concatenate([X, X]), "h0": X[0]}
@@ -167,7 +167,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(
 
 
 @pytest.mark.parametrize("damage", ["cut", "pickle", "empty"])
-def test_a_spoilt_file_is_written_anew(damage: str, tmp_path: Path, opened: Open) -> None:
+def test_a_damaged_file_is_replaced(damage: str, tmp_path: Path, opened: Open) -> None:
     feed = {"x": X, "h0": X[0]}
     wanted = opened(source_of(SCAN)).run(None, feed)
     for file in (tmp_path / "cache").glob("*.kernel"):

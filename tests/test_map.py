@@ -69,5 +69,5 @@ def sentence(file: str) -> str:
     return re.split(r"(?<=[^.]\.) ", first)[0].replace("|", "\\|")
 
 
-def test_the_map_is_true(page: Callable[[str, str], None]) -> None:
+def test_the_map_is_up_to_date(page: Callable[[str, str], None]) -> None:
     page("map.md", text())

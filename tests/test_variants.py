@@ -18,7 +18,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_words(words: str) -> None:
+def test_run_modes_in_words(words: str) -> None:
     assert WORDS[words].words == words
 
 

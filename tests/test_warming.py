@@ -46,7 +46,7 @@ def session_of(model: object, cache: object = "") -> treadle.InferenceSession:
     return treadle.InferenceSession(model, options, engines=["jit", "interp"])
 
 
-def test_a_run_after_it_compiles_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_after_warm_up_compiles_nothing(caplog: pytest.LogCaptureFixture) -> None:
     session = session_of(SUM)
     session.warm_up(dims={"B": 2})
     with caplog.at_level(logging.INFO, "treadle"):
@@ -78,7 +78,7 @@ def test_a_loop_that_never_stops_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
     assert made(session) == 1
 
 
-def test_a_model_that_fails_on_what_was_made_up() -> None:
+def test_a_model_that_fails_on_generated_feeds() -> None:
     session = session_of(TABLE)
     with pytest.raises(treadle.InputError, match="generated for x, at; give feeds: "):
         session.warm_up(dims={"N": 50})
@@ -96,7 +96,7 @@ def test_a_model_that_fails_on_what_was_made_up() -> None:
         ({"feeds": {"y": 1}}, '"y"'),
     ],
 )
-def test_what_is_refused(given: dict[str, object], told: str) -> None:
+def test_invalid_arguments_of_warm_up(given: dict[str, object], told: str) -> None:
     with pytest.raises(treadle.InputError, match=told):
         session_of(SUM).warm_up(**given)  # type: ignore[arg-type]
 

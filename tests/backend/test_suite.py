@@ -61,7 +61,7 @@ def check_drawn(sample):
 
 
 @pytest.mark.parametrize("name", suite.node_samples())
-def test_node(name):
+def test_node_cases_of_the_suite(name):
     run_or_know_why(name, suite.node_samples()[name])
 
 
@@ -76,12 +76,12 @@ def test_node_with_control_flow_without_onnxruntime(name, engines):
 
 
 @pytest.mark.parametrize("name", suite.folders())
-def test_folder(name):
+def test_folders_of_the_suite(name):
     run_or_know_why(name, suite.folder_sample(suite.folders()[name]))
 
 
 @pytest.mark.parametrize("name", suite.light_models())
-def test_network(name):
+def test_networks_of_the_suite(name):
     run(suite.light_sample(suite.light_models()[name]))
 
 

@@ -122,6 +122,6 @@ def test_steps_that_mix_rows_are_named(name: str) -> None:
     assert why.value.path.startswith("main/")
 
 
-def test_what_does_not_depend_on_the_batch_has_no_axis() -> None:
+def test_values_independent_of_the_batch_have_no_axis() -> None:
     text = model("float[N, 4] x, float[4] w", "float[N, 4] y, float[4] z", "y = Relu(x) z = Neg(w)")
     assert axes_of(text) == {"y": 0, "z": None}

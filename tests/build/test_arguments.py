@@ -35,7 +35,7 @@ from tests.build import models
         ({"data": {}}, "data lacks the inputs x, first"),
     ],
 )
-def test_what_does_not_fit_is_an_input_error(
+def test_invalid_arguments_are_input_errors(
     tmp_path: Path, arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(treadle.InputError) as caught:

@@ -130,7 +130,7 @@ def test_bounds_stop_a_run(load: Load) -> None:
     assert load("grow").call(rows, 2, bytes_=64)[0] == 8
 
 
-def test_a_run_that_lacks_its_size_is_refused(load: Load) -> None:
+def test_a_run_struct_without_its_size_is_refused(load: Load) -> None:
     loaded = load("forever")
     given, keep = tensors([np.array(1), np.array(1.0, np.float32)])
     made, more = tensors([np.array(0.0, np.float32)])
@@ -189,7 +189,7 @@ def test_the_test_program_says_that_the_outputs_are_right(
     assert said == "grow: the outputs are right\n"
 
 
-def test_built_twice_it_is_the_same_bytes(built: Callable[[str], Path], tmp_path: Path) -> None:
+def test_building_twice_gives_the_same_bytes(built: Callable[[str], Path], tmp_path: Path) -> None:
     treadle.build(models.GROW, tmp_path, name="grow", cpu="native")
     first = {p.relative_to(built("grow")): p for p in built("grow").rglob("*") if p.is_file()}
     first = {name: path for name, path in first.items() if path.suffix != ".so"}

@@ -64,7 +64,9 @@ def test_four_threads_run_one_session(grow: Path) -> None:
     assert not wrong
 
 
-def test_data_that_does_not_fit_runs_as_it_was(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_data_outside_the_declared_shapes_runs_the_original_model(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
     shapes = {"x": (None, 2, 4), "first": (2, 4)}
     built = treadle.build(models.BATCH, tmp_path, name="batch", kind="ort", inputs=shapes)
     assert built.kernels == ("float32[n0, 2, 4], float32[2, 4]",)
@@ -74,7 +76,7 @@ def test_data_that_does_not_fit_runs_as_it_was(tmp_path: Path, rng: np.random.Ge
         expect_same(models.BATCH, session, {"x": x, "first": np.ones((batch, 4), np.float32)})
 
 
-def test_what_was_there_runs_with_the_extents_of_the_run(
+def test_operators_of_the_original_model_take_extents_of_the_run(
     tmp_path: Path, rng: np.random.Generator
 ) -> None:
     treadle.build(models.MEASURED, tmp_path, name="m", kind="ort", inputs={"x": (None, 2, 4)})
@@ -152,7 +154,7 @@ def test_a_scan_of_opset_8(tmp_path: Path, rng: np.random.Generator) -> None:
         expect_same(models.OLD, session, {"s0": np.ones(batch, np.float32), "x": x})
 
 
-def test_without_a_fallback_it_fails_with_the_reason(tmp_path: Path) -> None:
+def test_without_the_original_model_it_fails_with_the_reason(tmp_path: Path) -> None:
     shapes = {"x": (None, 2, 4), "first": (2, 4)}
     treadle.build(models.BATCH, tmp_path, name="b", kind="ort", inputs=shapes, fallback=False)
     operators = [node.op_type for node in onnx.load(tmp_path / "b.onnx").graph.node]
@@ -187,7 +189,7 @@ def test_two_models_in_one_session_options_do_not_collide(grow: Path, tmp_path: 
     expect_same(models.GROW, first, feeds)
 
 
-def test_a_model_without_a_part_that_can_leave(tmp_path: Path) -> None:
+def test_a_model_without_a_native_region_is_refused(tmp_path: Path) -> None:
     head = '<ir_version: 10, opset_import: ["" : 21]>'
     model = f"{head} m (float[2] x) => (float[2] y) {{ y = Neg (x) }}"
     with pytest.raises(treadle.Unsupported, match="no part of the model can be an operator"):
@@ -197,7 +199,7 @@ def test_a_model_without_a_part_that_can_leave(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_built_twice_it_is_the_same_bytes(grow: Path, tmp_path: Path) -> None:
+def test_building_twice_gives_the_same_bytes(grow: Path, tmp_path: Path) -> None:
     built = treadle.build(models.GROW, tmp_path, name="grow", kind="ort")
     for path in built.files:
         assert path.read_bytes() == (grow / path.relative_to(tmp_path)).read_bytes(), path.name

@@ -11,13 +11,13 @@ def told(source: str) -> str:
     return show_outlook(outlook(treadle.InferenceSession(source).plan))
 
 
-def test_a_model_that_can_leave() -> None:
+def test_a_model_that_can_be_built() -> None:
     assert told(models.SCAN) == (
         "outside Python: the whole model can be a C library (treadle build)"
     )
 
 
-def test_a_model_that_cannot_leave_says_why() -> None:
+def test_a_model_that_cannot_be_built_has_reasons() -> None:
     said = told(models.BESIDE)
     assert "outside Python: no C library, since" in said
     assert 'output "made" is seq(float32[2]): only tensors can be passed' in said

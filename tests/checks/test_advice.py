@@ -66,7 +66,7 @@ def test_work_that_is_the_same_in_every_iteration():
         "a) => (c, e) { k = Constant<value_float=2.0>() l = Exp(k) e = Add(a, l) }",
     ],
 )
-def test_work_that_is_not_or_is_none(body):
+def test_no_advice_for_work_that_differs_or_costs_nothing(body):
     assert not advised(loop("x", body))
 
 
@@ -78,7 +78,7 @@ def test_work_that_is_not_or_is_none(body):
         ("SequenceInsert(a, x)", "s0 = SequenceConstruct(x)"),
     ],
 )
-def test_growth_that_copies(step, start):
+def test_advice_for_a_carried_value_that_is_copied_to_grow(step, start):
     text = loop("s0", f"a) => (c, e) {{ e = {step} }}", start)
     ((code, path, message),) = advised(text)
     assert (code, path) == ("CF418", "main/loop_1.body")
@@ -93,7 +93,7 @@ def test_growth_that_copies(step, start):
         " e = SequenceInsert(a, y) }",
     ],
 )
-def test_growth_that_has_to_be(body):
+def test_no_advice_for_growth_without_a_cheaper_form(body):
     assert not advised(loop("s0", body, "s0 = SequenceConstruct(x)"))
 
 

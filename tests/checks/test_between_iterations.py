@@ -29,7 +29,7 @@ def test_a_stacked_value_that_changes_its_shape():
         ("so = Identity(s) y = Range(zero, i, one)", "int64[0]", "int64[1]"),
     ],
 )
-def test_what_grows(grows, first, second):
+def test_findings_for_values_that_grow(grows, first, second):
     finding = only(
         loop(
             f"""(int64 i, bool c, s) => (c, so, y) {{
@@ -42,7 +42,7 @@ def test_what_grows(grows, first, second):
     assert finding.message.endswith(f"is {first} in iteration 0 and {second} in iteration 1")
 
 
-def test_what_stays_the_same_where_a_symbol_is_0_is_not_proven():
+def test_growth_by_a_symbol_that_may_be_0_has_no_finding():
     body = "(int64 i, bool c, s) => (c, so, y) { so = Concat<axis=0>(s, s) y = Identity(s) }"
     assert not found(loop(body, inputs="int64 M, float[N,3] s0"))
 
@@ -57,7 +57,7 @@ def test_what_stays_the_same_where_a_symbol_is_0_is_not_proven():
         ("M, no", "int64 M, float[2,3] s0"),
     ],
 )
-def test_what_is_steady_or_may_be(given, inputs):
+def test_shapes_that_stay_or_may_stay_have_no_finding(given, inputs):
     start = "one = Constant<value_int=1>() no = Constant<value = bool {0}>()"
     text = loop(TURNS, given, inputs).replace("{ s, ys =", f"{{ {start} s, ys =")
     assert "CF411" not in {finding.code for finding in found(text)}

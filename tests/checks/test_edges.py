@@ -31,7 +31,7 @@ def advised(steps: str) -> int:
         "y = Max (big, big)",
     ],
 )
-def test_silent(steps: str) -> None:
+def test_integers_below_the_bounds_have_no_finding(steps: str) -> None:
     assert advised(steps) == 0
 
 
@@ -45,11 +45,11 @@ def test_silent(steps: str) -> None:
         "s = Shape (f)  y = Max (s, x)",
     ],
 )
-def test_told(steps: str) -> None:
+def test_integers_beyond_the_bounds_have_a_finding(steps: str) -> None:
     assert advised(steps) == 1
 
 
-def test_a_body_knows_what_is_outside() -> None:
+def test_a_body_knows_outer_ranges() -> None:
     steps = """n = Size (f)  go = Cast <to = 9> (n)
         y = If (go) <then_branch = a () => (p) { p = Max (n, big) },
                      else_branch = b () => (q) { q = Max (x, big) }>"""

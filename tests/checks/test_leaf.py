@@ -59,13 +59,13 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize(("results", "expression", "code", "message"), CLAIMS)
-def test_an_output_that_is_declared_as_what_it_is_not(results, expression, code, message):
+def test_a_wrong_declaration_of_an_output(results, expression, code, message):
     finding = only(f"g (float[2] x) => {results} {{ y = {expression} }}")
     assert (finding.code, finding.message) == (code, message)
     assert not finding.blocks
 
 
-def test_a_declared_result_of_an_if_that_neither_branch_gives():
+def test_a_declared_type_of_an_if_that_neither_branch_has():
     finding = only("""g (bool C, float[2] x) => (float[5] y) {
         y = If (C) <then_branch = t () => (a) { a = Relu(x) },
                     else_branch = e () => (b) { b = Abs(x) }> }""")

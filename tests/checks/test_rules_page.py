@@ -37,5 +37,5 @@ def test_a_rule_has_its_words(code: str) -> None:
     assert rule.clause in words
 
 
-def test_the_page_is_true(page: Callable[[str, str], None]) -> None:
+def test_the_rules_page_is_up_to_date(page: Callable[[str, str], None]) -> None:
     page("rules.md", rules_page())

@@ -94,6 +94,6 @@ def test_a_number_in_a_key_of_any_length(tmp_path):
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5000, "[1, 2", "nan,"])
-def test_a_value_that_is_no_json(value):
+def test_a_value_that_is_not_json(value):
     with pytest.raises(click.UsageError, match="is no value for input"):
         assignment(f"x={value}", {"x": Tensor(DType.FLOAT32, (1,))})

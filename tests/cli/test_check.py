@@ -29,7 +29,7 @@ def hides(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_printed(treadle: Treadle, hides: Path) -> None:
+def test_findings_are_printed(treadle: Treadle, hides: Path) -> None:
     done = treadle("check", hides)
     assert done.code == 1
     assert done.out.splitlines()[:4] == [
@@ -108,7 +108,7 @@ def test_fix_of_what_cannot_be_loaded(treadle: Treadle, folder: Path) -> None:
     assert not (folder / "mended.onnx").exists()
 
 
-def test_what_runtimes_get_wrong(treadle: Treadle, tmp_path: Path) -> None:
+def test_findings_of_runtimes(treadle: Treadle, tmp_path: Path) -> None:
     path, target = tmp_path / "crossed.onnxtxt", tmp_path / "mended.onnxtxt"
     path.write_text(CROSSED)
     assert treadle("check", path).code == 0

@@ -173,7 +173,7 @@ def test_a_baseline_is_told_from_its_folder(treadle: Treadle, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("content", [None, "no json", "{}", '{"version": 9, "findings": []}'])
-def test_what_is_no_baseline(treadle: Treadle, content: str | None) -> None:
+def test_invalid_baselines_are_errors(treadle: Treadle, content: str | None) -> None:
     if content is not None:
         Path("known.json").write_text(content)
     assert treadle("check", "models", "--baseline", "known.json").code == 2
@@ -244,12 +244,12 @@ def test_a_diff_writes_nothing(treadle: Treadle) -> None:
         (("--update-baseline",), "needs --baseline FILE"),
     ],
 )
-def test_commands_that_lack_something(treadle: Treadle, flags, told: str) -> None:
+def test_incomplete_commands_are_errors(treadle: Treadle, flags, told: str) -> None:
     done = treadle("check", "models", *flags)
     assert (done.code, told in done.err) == (2, True), done.err
 
 
-def test_models_that_would_share_a_place(treadle: Treadle) -> None:
+def test_models_with_the_same_target_file_are_an_error(treadle: Treadle) -> None:
     done = treadle("check", "models", "other", "--fix", "--output-dir", "out")
     assert done.code == 2
     assert "would both be out/fine.onnxtxt" in done.err

@@ -80,12 +80,12 @@ def test_recorded_activations_are_matched_by_name_and_by_data(tmp_path):
         ("none.npz", InputError, "none.npz is not an .npz file"),
     ],
 )
-def test_sides_that_are_none(side, error, words):
+def test_invalid_sides_are_errors(side, error, words):
     with pytest.raises(error, match=words):
         treadle.compare(NESTED, side, FEEDS)
 
 
-def test_a_map_of_names_that_there_are_not():
+def test_unknown_names_are_errors():
     with pytest.raises(InputError, match='the first side has no "k3"'):
         treadle.compare(NESTED, NESTED, FEEDS, names={"k3": "k2"})
     with pytest.raises(InputError, match="nothing matches"):

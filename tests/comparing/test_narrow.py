@@ -38,7 +38,7 @@ def _fusing(*fused):
         (["a", "d"], "it arises between main/b and main/c"),
     ],
 )
-def test_the_value_whose_fusion_matters(fused, words):
+def test_the_value_whose_fusion_makes_the_difference_is_named(fused, words):
     found = treadle.compare(_fusing(*fused), CHAIN, {"x": 1.0})
     assert not found
     assert found.first is None

@@ -81,7 +81,7 @@ def test_a_model_agrees_with_itself(form, runtime, windows):
     assert not found.unmatched_wanted
 
 
-def test_a_fault_in_a_later_window_is_found_where_it_is(windows):
+def test_a_difference_in_a_later_window_has_its_iteration(windows):
     bad = COUNTED.replace("Where (at, y, y)", "Where (at, more, y)")
     model, feeds = FORMS["counted"]
     found = treadle.compare(bad, model, feeds)

@@ -49,7 +49,7 @@ def by_onnxruntime(data, feeds):
 
 
 @pytest.mark.parametrize("name", WITH_VALUES)
-def test_an_edge_of_the_standard_stays_where_it_is(name):
+def test_a_simplified_edge_case_gives_the_same(name):
     edge = edges()[name]
     model = treadle.optimize(edge.source)
     options = {"omitted_condition": "ignore"} if name in LITERAL else {}
@@ -63,7 +63,7 @@ def test_an_edge_of_the_standard_stays_where_it_is(name):
 
 
 @pytest.mark.parametrize("name", [name for name in WRONG if name not in RUNS_ALL_THE_SAME])
-def test_what_is_wrong_still_raises(name):
+def test_a_simplified_invalid_model_still_raises(name):
     edge = edges()[name]
     model, findings = read(edge.source)
     if model is None or any(found.blocks for found in findings):
@@ -75,7 +75,7 @@ def test_what_is_wrong_still_raises(name):
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_a_cleaned_exporter_model_gives_the_same(name):
+def test_a_simplified_exporter_model_gives_the_same(name):
     path, inputs, wanted = exported(name)
     model = treadle.optimize(path)
     found = session(model, "interp").run(list(wanted), dict(inputs))
@@ -90,7 +90,7 @@ def test_a_cleaned_exporter_model_gives_the_same(name):
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_a_cleaned_model_has_nothing_left_to_do(name):
+def test_simplifying_twice_changes_nothing(name):
     path, *_ = exported(name)
     model = treadle.optimize(path)
     assert str(simplify(model)[1]) == ""

@@ -57,7 +57,7 @@ def test_check_reports_what_is_wrong_in_a_model(name):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [name for name in WRONG if name not in RUNS_ALL_THE_SAME])
-def test_what_is_wrong_raises_when_run(name, engine):
+def test_invalid_models_raise_when_run(name, engine):
     with pytest.raises(TreadleError) as caught:
         run(name, engine)
     assert str(caught.value)
@@ -65,7 +65,7 @@ def test_what_is_wrong_raises_when_run(name, engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", sorted({*WRONG} & {*RUNS_ALL_THE_SAME}))
-def test_what_does_not_block_runs(name, engine):
+def test_models_with_findings_that_do_not_block_run(name, engine):
     assert run(name, engine)
 
 

@@ -90,7 +90,7 @@ def test_bfloat16_inside_and_float32_at_the_border(whole):
 
 
 @pytest.mark.parametrize("dtype", REFUSED)
-def test_types_it_does_not_carry_stay_with_interp(dtype, capfd):
+def test_types_without_an_ortvalue_stay_with_interp(dtype, capfd):
     region = _planned(dtype, 25)
     assert region.engine == "interp"
     assert dtype in region.reason or "Type Error" in region.reason

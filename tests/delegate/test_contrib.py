@@ -53,7 +53,7 @@ def test_interp_has_no_kernel_of_a_contrib_operator():
         treadle.InferenceSession(text("y = com.microsoft.QuickGelu(x)"), engines=("interp",))
 
 
-def test_an_operator_it_gave_up_stays_unknown_in_later_opsets():
+def test_a_removed_contrib_operator_is_unknown_in_later_opsets():
     with pytest.raises(treadle.InvalidModel, match="CF701"):
         treadle.InferenceSession(text("y = Affine<alpha=2.0, beta=1.0>(x)", 10))
 
@@ -88,7 +88,7 @@ def test_a_contrib_operator_is_a_host_call_of_a_native_loop():
     np.testing.assert_allclose(found, onnxruntimes_answer(source, feeds), rtol=1e-5)
 
 
-def test_a_run_with_a_listener_has_it_too():
+def test_a_contrib_operator_runs_with_a_listener():
     session = treadle.InferenceSession(text("a = com.microsoft.QuickGelu(x) y = Neg(a)"))
     recorder = treadle.Recorder()
     (y,) = session.run(None, {"x": X, "s": ONES}, listener=recorder)

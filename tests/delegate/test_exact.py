@@ -98,7 +98,7 @@ def test_a_reduction_along_no_axis(whole, same, op):
     same(run(ROWS % 100)[0], ROWS % 100)
 
 
-def test_axes_that_only_the_run_tells_go_to_interp(planned):
+def test_axes_computed_at_run_time_go_to_interp(planned):
     text = "g (int64[r,c] x, int64[1] a) => (int64[r,d] y) { y = ReduceSum (x, a) }"
     assert [region.engine for region in planned(text).main.regions] == ["interp"]
 
@@ -157,7 +157,7 @@ SLICE = """<ir_version: 10, opset_import: ["" : 21]>
 
 @pytest.mark.parametrize("start", [-(2**63), -100, -1, 0, 4, 100])
 @pytest.mark.parametrize("engines", [None, ("onnxruntime",), ("interp",), ("jit", "interp")])
-def test_ends_of_a_slice_backwards(start, engines):
+def test_slice_ends_with_negative_steps(start, engines):
     session = treadle.InferenceSession(SLICE, **({"engines": engines} if engines else {}))
     for extent in (0, 1, 5):
         x = np.arange(extent, dtype=np.float32)

@@ -35,7 +35,7 @@ STEPS = {
 
 @pytest.mark.parametrize(("step", "wanted"), STEPS.items())
 @pytest.mark.parametrize("x", [EDGES[:, None], ROWS], ids=["small", "large"])
-def test_values(whole, same, step, wanted, x):
+def test_large_integer_operators_equal_numpy(whole, same, step, wanted, x):
     run = whole(TEXT.format(step), 18)
     assert isinstance(run.region.runnable, BySize)
     (found,) = run(x)

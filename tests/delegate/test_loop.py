@@ -228,7 +228,7 @@ def test_a_scan_of_length_zero_is_refused_and_left_to_interp(whole):
     assert instead.block.results == run.region.outputs
 
 
-def test_names_that_hide_outer_ones(whole, same):
+def test_names_that_shadow_outer_ones(whole, same):
     run = whole("""g (int64 M, float x) => (float y) {
         y = Loop <body = b (int64 i, bool c, float x) => (bool c, float z)
             { z = Loop <body = d (int64 i, bool c, float x) => (bool c, float w)

@@ -39,14 +39,14 @@ def engines(planned, step, signature):
 
 
 @pytest.mark.parametrize(("step", "signature"), MISTAKEN.items())
-def test_a_mistake_is_named(planned, step, signature):
+def test_a_wrongly_computed_form_is_refused_with_a_reason(planned, step, signature):
     ((engine, reason),) = engines(planned, step, signature)
     assert engine == "interp"
     assert reason.startswith("onnxruntime ")
 
 
 @pytest.mark.parametrize(("step", "signature"), HARMLESS.items())
-def test_harmless_forms_are_taken(planned, step, signature):
+def test_correctly_computed_forms_are_taken(planned, step, signature):
     ((engine, _),) = engines(planned, step, signature)
     assert engine == "onnxruntime"
 

@@ -36,7 +36,7 @@ def test_an_operator_without_a_record_is_tried(no_records):
     assert "no other engine has a kernel" in session.explain()
 
 
-def test_engines_that_may_not_try_refuse(no_records):
+def test_without_onnxruntime_an_unlisted_operator_is_unsupported(no_records):
     with pytest.raises(Unsupported, match=r"no kernel evaluates it$"):
         treadle.InferenceSession(GELU, engines=("interp",))
 

@@ -23,7 +23,7 @@ def test_unset_options_have_onnxruntimes_defaults():
         assert getattr(made, name) == getattr(default, name)
 
 
-def test_false_is_something_said():
+def test_false_is_an_explicit_value():
     assert (
         not Options.of(SimpleNamespace(enable_mem_pattern=False))
         .session_options()

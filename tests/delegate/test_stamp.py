@@ -13,7 +13,7 @@ from treadle.plan import plan
 
 
 @pytest.mark.parametrize("opset", [7, 10, 13, 18, 26, 27, 28])
-def test_every_opset_runs(whole, same, opset, capfd):
+def test_a_model_of_every_opset_runs(whole, same, opset, capfd):
     run = whole("""g (int64 M, float a) => (float s, float[n] ys) {
         s, ys = Loop <body = b (int64 i, bool c, float v) => (bool c, float w, float y)
             { w = Add(v, v) y = Abs(w) }> (M, "", a) }""", opset)  # fmt: skip
@@ -40,18 +40,18 @@ def _two_versions():
     return Model(main, opsets={"": 13})
 
 
-def test_versions_no_opset_has_both_of_are_no_stretch():
+def test_versions_without_a_common_opset_are_unsupported():
     model = _two_versions()
     with pytest.raises(Unsupported, match="no opset contains both it and Softmax-1"):
         target_versions(model.main.steps, ())
 
 
-def test_such_a_stretch_is_split():
+def test_steps_without_a_common_opset_are_separate_regions():
     regions = plan(_two_versions(), [Onnxruntime()]).main.regions
     assert [(r.engine, len(r.steps)) for r in regions] == [("onnxruntime", 1)] * 2
 
 
-def test_an_operator_it_does_not_know(planned, capfd):
+def test_an_operator_unknown_to_onnxruntime_goes_to_interp(planned, capfd):
     block = BlockBuilder("main")
     y = block.leaf("Nope", 3, block.param("x", tensor("float32")))
     region = plan(Model(block.build(y), opsets={"": 3}), [Onnxruntime()]).main.regions[0]

@@ -64,7 +64,7 @@ def test_terminate_stops_a_run_outside_the_main_thread(whole):
     assert ended[0] - asked < SOON
 
 
-def test_terminate_that_was_set_before(whole):
+def test_terminate_set_before_the_run(whole):
     with pytest.raises(Terminated):
         whole(ENDLESS)(X, context=RunContext(options=Options(terminate=True)))
 
@@ -76,7 +76,7 @@ def test_max_seconds_stops_a_run(whole):
     assert time.monotonic() - start < 0.2 + SOON
 
 
-def test_a_stopped_run_leaves_its_neighbours_alone(whole):
+def test_a_stopped_run_does_not_stop_other_runs(whole):
     run, options = whole(ENDLESS), Options()
     ours = Options()
 
@@ -205,7 +205,7 @@ def test_threads_call_one_region_at_once(whole):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_watches_for_itself(whole):
+def test_a_forked_process_has_a_watcher_of_its_own(whole):
     run = whole("g (float x) => (float y) { y = Neg(x) }")
     run(X)
     child = os.fork()

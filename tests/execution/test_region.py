@@ -90,7 +90,7 @@ def test_a_refused_region_is_interpreted_every_time():
     assert len(engine.calls) == 2
 
 
-def test_a_refused_region_that_fails_here_too_says_where():
+def test_a_fallback_that_fails_names_path_and_iteration():
     b = BlockBuilder()
     x, y = b.param("x"), b.param("y")
     z = x
@@ -101,7 +101,7 @@ def test_a_refused_region_that_fails_here_too_says_where():
         planned(b.build(z), engine)([f32(1, 2), f32(1, 2, 3)], RunContext())
 
 
-def test_the_engines_own_error_stands_where_nothing_can_run_in_its_place():
+def test_without_a_fallback_the_engines_error_is_raised():
     b = BlockBuilder()
     y = b.param("x")
     for _ in range(9):
@@ -201,7 +201,7 @@ def test_an_engine_is_called_by_name_where_it_can_be():
     assert planned(block, OwnEngine(more)).direct is None
 
 
-def test_what_interp_gives_in_its_place_is():
+def test_results_of_a_fallback_are_copied():
     program = planned(passed_on(), OwnEngine(refusing()))
     x = np.ones(2, np.float32)
     _, same_x = program([x], RunContext())

@@ -32,12 +32,12 @@ def test_no_two_vertices_overlap_and_edges_lead_down(seed: int) -> None:
     assert all(found.points[a][1] < found.points[b][1] for a, b in edges)
 
 
-def test_a_chain_stands_in_one_line() -> None:
+def test_a_chain_has_one_x_coordinate() -> None:
     found = layout([50.0] * 5, [(k, k + 1) for k in range(4)])
     assert {x for x, _ in found.points} == {25.0}
 
 
-def test_parts_that_no_edge_joins_stand_beside_each_other() -> None:
+def test_disconnected_parts_are_laid_out_side_by_side() -> None:
     found = layout([50.0] * 4, [(0, 2), (1, 3)])
     assert [round(x) for x, _ in found.points] == [25, 91, 25, 91]
     assert layout([], []).points == []

@@ -18,7 +18,7 @@ g (float[T] x) => (float[T] y) {
 }"""
 
 
-def test_a_value_in_few_numbers() -> None:
+def test_a_series_has_lows_means_and_highs() -> None:
     rows = np.arange(12, dtype=np.float32).reshape(4, 3)
     told = series(Column("main", "h", rows, extents=(4,)))
     assert told is not None
@@ -38,7 +38,7 @@ def test_ten_thousand_times_are_thinned_and_keep_their_extremes() -> None:
     assert max(told["high"]) == 5.0
 
 
-def test_nan_is_told_with_its_iteration_and_shapes_may_change() -> None:
+def test_a_series_names_the_iteration_of_nan_and_takes_changing_shapes() -> None:
     made = [np.ones(k, np.float32) for k in range(1, 5)]
     made[2][1] = np.nan
     told = series(Column("main", "h", made, np.array([[0], [2], [4], [6]])))
@@ -47,7 +47,7 @@ def test_nan_is_told_with_its_iteration_and_shapes_may_change() -> None:
     assert "heat" not in told
 
 
-def test_what_has_no_numbers_has_no_series() -> None:
+def test_values_without_numbers_have_no_series() -> None:
     assert series(Column("main", "s", np.array(["a"], object), extents=(1,))) is None
     assert series(Column("main", "s", [None], np.zeros((1, 1), np.int64))) is None
     assert series(Column("main", "s", np.zeros((0, 2)), extents=(0,))) is None

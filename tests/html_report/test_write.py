@@ -30,7 +30,7 @@ def test_a_page_needs_nothing_from_outside(tmp_path: Path) -> None:
     assert " src=" not in text.replace("src: `data:", "")
 
 
-def test_what_the_page_says_of_a_loop(tmp_path: Path) -> None:
+def test_the_page_describes_a_loop(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     treadle.write_report(SMOOTH, target)
     data = data_of(target)
@@ -80,7 +80,7 @@ def test_a_model_that_cannot_be_run_has_a_page_with_its_findings(tmp_path: Path)
     assert any(each["severity"] == "error" for each in data["findings"])
 
 
-def test_a_failed_page_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(treadle.InputError, match="cannot be written"):
         treadle.write_report(SMOOTH, tmp_path / "none" / "report.html")
     with pytest.raises(treadle.TreadleError):
@@ -91,7 +91,7 @@ def test_a_failed_page_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_text_of_a_model_cannot_leave_its_place_on_the_page(tmp_path: Path) -> None:
+def test_text_of_a_model_is_escaped(tmp_path: Path) -> None:
     model = treadle.load(SMOOTH)
     name = "</script><b>{{data}}"
     odd = replace(model, main=replace(model.main, name=name), producer="</script>")

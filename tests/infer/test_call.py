@@ -45,7 +45,7 @@ def test_functions_that_call_each_other_twice_are_not_inferred_twice(depth):
     assert str(result.inferred) == "float32[N]"
 
 
-def test_what_a_call_leaves_out_is_unknown_in_the_function():
+def test_omitted_operands_of_a_call_are_unknown():
     found = typed(f"""g (float[2] x) => (y) {{ y = local.f(x) }}
         {OPSETS} f (a, low) => (b) {{ b = Clip(a, low) }}""")
     assert found["y"] == "float32[2]"
@@ -92,7 +92,7 @@ def test_a_call_that_inference_only_tried_leaves_no_trace():
     assert found["a"] == found["b"] == "float32[main/loop_1.iteration+2]"
 
 
-def test_a_function_nobody_calls_has_no_types():
+def test_an_uncalled_function_has_no_types():
     found = in_function(f"""g (float[1] x) => (y) {{ y = Relu(x) }}
         {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
     assert found == {"a": "None", "b": "None"}

@@ -48,14 +48,14 @@ GROWING = [
 
 
 @pytest.mark.parametrize(("body", "start", "end"), GROWING)
-def test_what_grows_by_a_constant_step_is_known_by_its_trips(body, start, end):
+def test_growth_by_a_constant_step_is_known_from_the_trip_count(body, start, end):
     found = typed(f"""g (int64 M, float[{start}] s0, float[7] x, float[T] t) => (s) {{
         s = Loop <body = b (int64 i, bool c, a) => (c, d) {{ d = {body} }}> (M, "", s0) }}""")
     assert found["s"] == end
 
 
 @pytest.mark.parametrize(("trips", "end"), [(0, 3), (1, 5), (4, 11)])
-def test_what_grows_for_a_number_of_trips_has_a_number_in_the_end(trips, end):
+def test_growth_over_a_constant_trip_count_has_a_number(trips, end):
     found = typed(f"""g (float[3] s0, float[2] x) => (s, n) {{
         M = Constant<value_int={trips}>()
         s = Loop <body = b (int64 i, bool c, a) => (e, d) {{

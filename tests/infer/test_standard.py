@@ -56,7 +56,7 @@ def lacks(proto):
     return found
 
 
-def test_what_onnx_says_ours_says_too():
+def test_inference_knows_at_least_what_onnx_infers():
     asked = {name: lacks(proto) for name, proto in models()}
     assert len(asked) > 350
     assert {name for name, found in asked.items() if found} <= DIFFERENCES.keys()
@@ -182,7 +182,7 @@ def test_an_extent_that_engines_round_differently_is_unknown():
 
 
 @pytest.mark.parametrize("name", [name for name, edge in edges().items() if edge.expect == "error"])
-def test_what_onnx_fails_for_good_reason_is_a_finding(name):
+def test_a_justified_failure_of_onnx_inference_is_a_finding(name):
     source = edges()[name].source
     text = isinstance(source, str)
     proto = onnx.parser.parse_model(source) if text else onnx.ModelProto.FromString(source)

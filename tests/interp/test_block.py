@@ -23,7 +23,7 @@ def test_results_may_be_params_constants_absent_or_listed_twice():
     same(run(b.build(x, k, None, y, y), f32(1)), [f32(1), f32(5), None, f32(6), f32(6)])
 
 
-def test_what_comes_out_may_be_written_to():
+def test_results_are_writable():
     b = BlockBuilder()
     x, items = b.param("x"), b.param("items")
     k = b.constant(f32(1, 2), "k")
@@ -91,7 +91,7 @@ def test_an_error_of_a_kernel_says_where():
     assert str(caught.value).startswith("main/add_1: Add-14(float32[2], float32[3])")
 
 
-def test_an_operator_nobody_knows_is_refused_before_anything_runs():
+def test_an_unknown_operator_is_refused_before_anything_runs():
     b = BlockBuilder()
     y = b.leaf("Wibble", 1, b.param("x"), domain="somewhere")
     with pytest.raises(Unsupported, match=r"main/wibble_0: somewhere::Wibble-1: no kernel"):

@@ -31,7 +31,7 @@ def test_a_result_larger_than_memory_is_refused(step, engines):
         session.run(None, {name: {"x": x, "s": SIZE}[name] for name in names})
 
 
-def test_what_fits_is_made():
+def test_results_that_fit_are_computed():
     text = """<ir_version: 10, opset_import: ["" : 21]>
         g (float[a,b] x, int64[3] s) => (float[c,d,e] y) { y = Expand (x, s) }"""
     x = np.ones((1, 3), np.float32)

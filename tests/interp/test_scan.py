@@ -66,7 +66,7 @@ def test_a_sequence_of_no_item(axis, known):
         ((f32(0), None), '"sliced_1" is sliced but is absent'),
     ],
 )
-def test_what_cannot_be_sliced(operands, words):
+def test_values_that_cannot_be_sliced(operands, words):
     with pytest.raises(RunError) as caught:
         run(scan(SUM, 1, [Sliced()], [Stacked()]), *operands)
     assert str(caught.value).startswith(f"main/scan_0: {words}")
@@ -103,7 +103,7 @@ def test_a_state_keeps_its_shape_from_the_first_iteration_on(length):
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_what_passes_straight_through(length):
+def test_slices_passed_through_to_the_outputs(length):
     """Both peers that run this read freed memory: params as results, one value as two results."""
     x = np.arange(length, dtype=np.float32)
     rotated = body_of("s x", lambda _, s, x: (None, x, s))

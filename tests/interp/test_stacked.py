@@ -126,7 +126,7 @@ def test_an_axis_to_stack_along_that_is_out_of_range(trips, axis):
         (Tensor(DType.FLOAT32), 3, (0,)),
     ],
 )
-def test_what_is_stacked_without_an_iteration(declared, axis, wanted):
+def test_stacks_of_zero_iterations(declared, axis, wanted):
     body = body_of("x y", lambda _, x, y: (None, y), {"y": declared})
     types = [tensor("float32", N), None]
     block = looping(body, [Invariant()] * 2, stacks=[Stacked(axis)], types=types)

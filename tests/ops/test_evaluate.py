@@ -36,7 +36,7 @@ def test_overflow_and_division_by_zero_are_silent():
     assert ours("Cast", 13, [np.array([np.nan], np.float32)], to=6)[0].dtype == np.int32
 
 
-def test_not_silent_means_the_caller_is():
+def test_not_silent_leaves_warnings_to_the_caller():
     run = ops.bind_kernel(leaf("Mul", 14, 2), silent=False)
     huge = np.array([3e38], np.float32)
     with pytest.warns(RuntimeWarning, match="overflow"):
@@ -64,7 +64,7 @@ def test_no_kernel_is_unsupported():
         ops.bind_kernel(Leaf("other", "Add", 14, (X, X), (Y,)))
 
 
-def test_attributes_that_make_no_sense_are_unsupported():
+def test_invalid_attributes_are_unsupported():
     with pytest.raises(Unsupported, match="exactly one of its attributes"):
         ops.bind_kernel(leaf("Constant", 13, 0))
 

@@ -44,12 +44,12 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize("case", UNDEFINED)
-def test_what_the_standard_leaves_undefined_stays_unknown(case):
+def test_undefined_results_are_not_folded(case):
     assert fold(*UNDEFINED[case]) is None
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e30, -1e30])
-def test_a_float_without_a_place_among_whole_numbers_stays_unknown(number):
+def test_a_float_beyond_the_integers_is_not_cast(number):
     assert fold("Cast", 13, np.array(number), to=7) is None
     assert fold("Cast", 13, np.array(number), to=1) is not None
     assert fold("Cast", 13, np.array(number), to=9)[0].item() is True
@@ -71,7 +71,7 @@ def test_whole_numbers_are_divided_and_multiplied():
         ("Concat", 13, [np.zeros(MOST), np.zeros(MOST)]),
     ],
 )
-def test_what_is_large_is_not_made(op, version, operands):
+def test_large_results_are_not_folded(op, version, operands):
     attributes = {"axis": 0} if op == "Concat" else {}
     assert fold(op, version, *operands, **attributes) is None
 
@@ -90,7 +90,7 @@ def test_random_and_failing_operators_stay_unknown():
     assert fold("Wibble", 1, np.zeros(4), exact=False) is None
 
 
-def test_what_a_function_is_called_with_stays_unknown():
+def test_attribute_references_of_a_function_are_not_folded():
     step = leaf("Cast", 13, 1)
     reference = Attribute("to", Kind.INT, Reference("type"))
     step = Leaf("", "Cast", 13, step.operands, step.results, {"to": reference})

@@ -44,7 +44,7 @@ def test_a_body_gives_what_the_kernel_gives(op, version, operands, attributes):
     assert not differences(found, ours(op, version, operands, **attributes)[0], 1e-4, 1e-6)
 
 
-def test_what_is_no_function_has_no_body():
+def test_operators_that_are_no_functions_have_no_body():
     x = Value("x")
     assert ops.function_proto(Leaf("", "Add", 14, (x, x), (x,)), [None, None]) is None
     assert ops.function_proto(Leaf("", "NoSuch", 1, (x,), (x,)), [None]) is None

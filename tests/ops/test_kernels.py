@@ -21,7 +21,7 @@ def one(op, version, *operands, **attributes):
 
 
 class TestWholeNumbers:
-    def test_they_wrap(self):
+    def test_integer_arithmetic_wraps(self):
         top = np.array([127], np.int8)
         assert one("Add", 14, top, np.array([1], np.int8)).tolist() == [-128]
         assert one("Mul", 14, top, np.array([2], np.int8)).tolist() == [-2]
@@ -43,7 +43,7 @@ class TestWholeNumbers:
         assert one("Pow", 15, np.array([2.0], np.float32), np.array([3])).tolist() == [8]
         assert one("Pow", 15, np.array([2, 4]), np.array([-1, 2])).tolist() == [0, 16]
 
-    def test_shifts(self):
+    def test_bit_shifts(self):
         value, by = np.array([-8, -8], np.int8), np.array([1, 2], np.int8)
         assert one("BitShift", 28, value, by, direction="RIGHT").tolist() == [-4, -2]
         assert one("BitShift", 28, value, by, direction="LEFT").tolist() == [-16, -32]
@@ -87,7 +87,7 @@ class TestWholeNumbers:
 class TestRecurrences:
     @pytest.mark.parametrize("name", [np.float16, ml_dtypes.bfloat16])
     @pytest.mark.parametrize(("op", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
-    def test_they_keep_their_dtype(self, op, gates, name, rng):
+    def test_recurrent_operators_keep_their_dtype(self, op, gates, name, rng):
         outputs = 3 if op == "LSTM" else 2
         shapes = (3, 2, 4), (1, gates * 5, 4), (1, gates * 5, 5), (1, gates * 10)
         operands = [rng.uniform(-1, 1, shape).astype(name) for shape in shapes]
@@ -127,7 +127,7 @@ class TestCasts:
         assert found.dtype == np.dtype(ml_dtypes.int4)
         assert found.astype(np.int8).tolist() == [3, -8]
 
-    def test_text(self):
+    def test_casts_to_and_from_strings(self):
         numbers = np.array([1, 0.1, np.nan, -np.inf, 1e20], np.float32)
         words = one("Cast", 13, numbers, to=8)
         assert words.tolist() == ["1", "0.1", "NaN", "-INF", "1e+20"]
@@ -139,7 +139,7 @@ class TestCasts:
         x = np.zeros(3, np.float32)
         assert one("Cast", 13, x, to=1) is x
 
-    def test_bits(self):
+    def test_bitcast_keeps_the_bits(self):
         assert one("BitCast", 26, np.array([1.0], np.float32), to=6).tolist() == [0x3F800000]
         with pytest.raises(KernelError, match="have different widths"):
             one("BitCast", 26, np.array([1.0], np.float32), to=7)
@@ -148,7 +148,7 @@ class TestCasts:
 class TestSequences:
     ONE, TWO = np.array([1]), np.array([2, 3])
 
-    def test_they_are_never_changed_in_place(self):
+    def test_sequences_are_never_changed_in_place(self):
         items = [self.ONE]
         longer = one("SequenceInsert", 11, items, self.TWO)
         assert len(items) == 1
@@ -169,7 +169,7 @@ class TestSequences:
         ):
             one("SequenceAt", 11, [self.ONE, self.TWO], np.array(position))
 
-    def test_empty_ones(self):
+    def test_empty_sequences(self):
         assert one("SequenceEmpty", 11) == []
         with pytest.raises(KernelError, match="sequence of 0"):
             one("SequenceErase", 11, [])
@@ -189,7 +189,7 @@ class TestSequences:
         assert one("SplitToSequence", 11, np.arange(0), np.empty(0, np.int64)) == []
 
     @pytest.mark.parametrize("version", [15, 18, 28])
-    def test_optionals(self, version):
+    def test_optional_operators(self, version):
         x = np.array(1.0)
         full = one("Optional", 28 if version == 28 else 15, x)
         assert one("OptionalHasElement", version, full).item() is True
@@ -209,7 +209,7 @@ class TestRandom:
                 assert first.dtype == np.float32
         assert 2 <= one("RandomUniform", 1, shape=[99], low=2.0, high=3.0).min() < 3
 
-    def test_like_another(self):
+    def test_random_like_operators_take_shape_and_dtype(self):
         x = np.zeros((2, 3), np.float64)
         for op in ("RandomNormalLike", "RandomUniformLike", "Bernoulli"):
             for version in (22, 15 if op == "Bernoulli" else 1):
@@ -220,7 +220,7 @@ class TestRandom:
         assert sure.tolist() == [0, 1]
 
     @pytest.mark.parametrize("version", [7, 22])
-    def test_classes_are_drawn_by_their_weight(self, version):
+    def test_multinomial_draws_by_probability(self, version):
         logs = np.log(np.array([[1e-9, 1, 1e-9], [1, 1e-9, 3]], np.float32))
         found = one("Multinomial", version, logs, sample_size=400, seed=1.0)
         assert found.dtype == np.int32
@@ -275,7 +275,7 @@ class TestEdges:
             _, where = ours("TopK", 11, [np.array([1, 5, 5, 1]), np.array([2])], 2, largest=largest)
             assert where.tolist() == wanted
 
-    def test_ranges_that_go_nowhere(self):
+    def test_ranges_with_a_step_in_the_wrong_direction_are_empty(self):
         start, stop, step = (np.array(v, np.float32) for v in (3, 1, 1))
         assert one("Range", 11, start, stop, step).shape == (0,)
 
@@ -285,7 +285,7 @@ class TestEdges:
 
 
 @pytest.mark.parametrize(("op", "place"), [("Gather", np.array(1)), ("GatherND", np.array([1]))])
-def test_one_text_of_many_is_a_tensor(op, place):
+def test_a_selected_string_is_a_tensor(op, place):
     found = one(op, 13, np.array(["a", "b"], object), place)
     assert isinstance(found, np.ndarray)
     assert (found.dtype, found.shape, found.item()) == (object, (), "b")

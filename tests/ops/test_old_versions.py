@@ -111,7 +111,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("op", CASES)
-def test_version_1(op):
+def test_operators_of_version_1(op):
     operands, attributes, wanted = CASES[op]
     (found,) = ours(op, 1, operands, **attributes)
     assert not differences(found, np.asarray(wanted, found.dtype), 1e-5, 1e-6)
@@ -119,7 +119,7 @@ def test_version_1(op):
 
 
 @pytest.mark.parametrize("split", ["operand", "attribute", "none"])
-def test_split_1(split):
+def test_split_of_version_1(split):
     operands = [MATRIX, floats(1, 2)] if split == "operand" else [MATRIX]
     more = {"split": [1, 2]} if split == "attribute" else {}
     if split == "none":
@@ -209,7 +209,7 @@ def test_deformable_convolution_of_opset_19():
     assert (ours("DeformConv", 22, [x, w, offset])[0] == 4).all()
 
 
-def test_the_rest_of_the_list():
+def test_other_old_versions():
     assert ours("Constant", 12, [], value_int=3)[0].dtype == np.int64
     assert ours("CastLike", 21, [MATRIX, np.array(1, np.int8)])[0].dtype == np.int8
     assert (ours("Scatter", 11, [floats(1, 2), np.array([0]), floats(9)])[0] == [9, 2]).all()

@@ -44,7 +44,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_counted_as_many_as_the_kernel_makes(case: str) -> None:
+def test_predicted_bytes_equal_allocated_bytes(case: str) -> None:
     operands, given = CASES[case]
     op = case.split()[0]
     attributes = {name: attribute(name, value) for name, value in given.items()}
@@ -76,7 +76,7 @@ def test_a_result_over_the_bound_is_not_made() -> None:
         ),
     ],
 )
-def test_what_no_machine_holds_is_an_error_of_interp(op: str, operands: list) -> None:
+def test_results_beyond_memory_are_an_error_of_interp(op: str, operands: list) -> None:
     with pytest.raises(treadle.RunError, match="its result would have"):
         treadle.operator(op, opset=18)(*operands)
 
@@ -91,7 +91,7 @@ ENDLESS = {
 @pytest.mark.parametrize("engines", [("jit", "onnxruntime", "interp"), ("interp",)])
 @pytest.mark.parametrize("op", ENDLESS)
 @pytest.mark.parametrize("is_in_loop", [False, True])
-def test_what_no_engine_ends_is_refused(
+def test_results_that_no_engine_can_compute_are_refused(
     op: str, engines: tuple[str, ...], is_in_loop: bool
 ) -> None:
     step = f"y = {op} {ENDLESS[op]} (x)"

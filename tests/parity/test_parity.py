@@ -138,7 +138,7 @@ def _own(owner: str) -> Any:
 
 
 @of_its_version
-def test_what_is_said_of_a_name_is_of_one_onnxruntime_has() -> None:
+def test_documented_names_exist_in_onnxruntime() -> None:
     besides = {"training", "experimental", "ORTModule"}
     for table in (parity.MISSING, parity.DIFFERS):
         for owner, reasons in table.items():
@@ -146,7 +146,7 @@ def test_what_is_said_of_a_name_is_of_one_onnxruntime_has() -> None:
 
 
 @of_its_version
-def test_the_page_is_true(request: pytest.FixtureRequest) -> None:
+def test_the_parity_page_is_up_to_date(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue("page")("onnxruntime-api.md", page.text())
 
 

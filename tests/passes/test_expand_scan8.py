@@ -144,7 +144,7 @@ def test_the_body_keeps_its_names_and_its_paths():
     assert "sliced item" in show_model(model)
 
 
-def test_a_model_without_scan_8_is_given_back():
+def test_a_model_without_scan_8_is_returned_unchanged():
     model = load("""g (float s0, float[t] x) => (float s) {
         s = Scan <num_scan_inputs = 1, body = d (p, q) => (r) { r = Add (p, q) }> (s0, x) }""")
     assert expand_scan8(model) is model

@@ -49,7 +49,7 @@ X = np.arange(10, dtype=np.float32).reshape(2, 5)
 
 @pytest.mark.parametrize("trip", [True, False])
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_mixed_loop_becomes_one_of_onnx(stack: Stacked, trip: bool) -> None:
+def test_unmixed_loops_give_the_same(stack: Stacked, trip: bool) -> None:
     model = infer(_running(stack, trip))
     plain = unmix_loops(model)
     loops = [visit.step for visit in walk(plain) if isinstance(visit.step, Loop)]

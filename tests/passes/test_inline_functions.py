@@ -61,7 +61,7 @@ def test_a_call_in_a_body_and_a_loop_in_a_function():
     assert paths[-1] == "main/loop_0.body/power_0/loop_0.body/add_0"
 
 
-def test_functions_call_functions_and_hand_on_attributes():
+def test_functions_pass_attributes_to_functions():
     model = inlined("""g (float[n] x) => (float[n] y, float[n] z, float[n] w) {
         y = local.outer <slope = 3.0> (x)
         z = local.outer (x)
@@ -119,6 +119,6 @@ def test_unread_results_of_a_call():
     same(run(model, f32(3)), [f32(0)])
 
 
-def test_a_model_without_functions_is_given_back():
+def test_a_model_without_functions_is_returned_unchanged():
     model = load("g (float x) => (float y) { y = Neg (x) }")
     assert inline_functions(model) is model

@@ -64,7 +64,7 @@ def test_an_attribute_reference_is_the_calls_value_the_default_or_absent(default
     assert all(a.name == name for name, a in step.attributes.items())
 
 
-def test_a_block_without_references_is_given_back():
+def test_a_block_without_references_is_returned_unchanged():
     bound = Function(FunctionId("local", "f"), bind_attributes(function(), {}))
     assert bind_attributes(bound, {}) is bound.block
 
@@ -80,7 +80,7 @@ def test_a_default_is_a_constant_unless_it_is_fed(fed, params, inputs, wanted):
     same(run(model, *inputs), [wanted])
 
 
-def test_a_model_without_defaults_is_given_back():
+def test_a_model_without_defaults_is_returned_unchanged():
     model = load(COUNTED.replace("COND", '""'))
     assert resolve_default_inputs(model) is model
 
@@ -102,7 +102,7 @@ def test_a_condition_that_is_given_stays():
     assert loop.body.results[0] is not None
 
 
-def test_neither_read_literally_never_ends():
+def test_a_loop_without_trip_count_and_condition_never_ends():
     text = COUNTED.replace("COND", '""').replace("(n, ", '("", ')
     model = infer(ignore_omitted_condition(load(text)))
     context = RunContext(limits=Limits(iterations=100))
@@ -135,7 +135,7 @@ def test_a_call_of_unknown_types_is_left_for_the_run():
     same(run(prepare(model), f32(2), f32(1, 2)), [[f32(2, 4), f32(2, 4)]])
 
 
-def test_the_order():
+def test_small_passes_run_in_order():
     """A SequenceMap in a function, with a default, beside a Loop without a condition."""
     text = """g (seq(float) xs, int64 n, float k) => (seq(float) ys, float s)
         <float k = {10.0}> {
@@ -153,6 +153,6 @@ def test_the_order():
         same(run(made, [f32(1), f32(2)], i64(3)), [[f32(10), f32(20)], f32(last)])
 
 
-def test_a_prepared_model_is_given_back():
+def test_a_prepared_model_is_returned_unchanged():
     model = load("g (float x) => (float y) { y = Neg (x) }")
     assert prepare(model, expand=expander(model)) is model

@@ -91,7 +91,7 @@ def assert_runs(block: Block, found) -> None:
     assert {v for v in block.results if v is not None} <= there
 
 
-def test_everything_taken_is_one_region():
+def test_steps_of_one_engine_are_one_region():
     assert shown(chain("MatMul", "Gemm", "MatMul"), Takes(FAST)) == [("fast", 3)]
 
 
@@ -123,7 +123,7 @@ def test_steps_move_past_those_they_do_not_depend_on():
     assert sorted(shown(model, Takes(FAST))) == [("fast", 3), (INTERP, 3)]
 
 
-def test_a_sandwich_stays_acyclic():
+def test_regions_around_another_engines_step_stay_acyclic():
     model = chain("MatMul", "Odd", "MatMul")
     found = regions(model, Takes(FAST))
     assert [r.engine for r in found] == ["fast", INTERP, "fast"]
@@ -144,7 +144,7 @@ def test_random_blocks_run_in_order(seed):
     assert_runs(model.main, found)
 
 
-def test_small_stretches_between_others_are_left_to_interp():
+def test_small_regions_between_others_are_left_to_interp():
     (region,) = regions(chain("Odd", "Neg", "Neg"), Takes(frozenset(("Neg",))))
     assert (region.engine, len(region.steps)) == (INTERP, 3)
     assert "2 small steps: numpy runs them faster than one call of fast" in region.reason
@@ -155,7 +155,7 @@ def test_four_small_steps_are_worth_a_call():
     assert shown(model, Takes(frozenset(("Neg",)))) == [(INTERP, 1), ("fast", 4)]
 
 
-def test_a_step_its_engine_chokes_on_costs_only_itself():
+def test_a_refused_step_is_planned_alone():
     engine = Takes(FAST | {"Bad"}, refused=frozenset(("Bad",)))
     model = chain(*["MatMul"] * 10, "Bad", *["MatMul"] * 10)
     found = regions(model, engine)
@@ -196,12 +196,12 @@ def test_the_body_of_a_loop_that_no_engine_takes_is_planned():
     assert [(r.engine, r.reason) for r in body.regions] == [("fast", "fast has MatMul")]
 
 
-def test_inside_opens_every_loop():
+def test_inside_plans_the_body_of_every_loop():
     found = regions(looped(), Takes(FAST, takes_bodies=True), inside=True)
     assert [r.engine for r in found] == ["fast", INTERP, "fast"]
 
 
-def test_constants_of_outside_are_known_inside_a_body():
+def test_outer_constants_are_known_inside_a_body():
     found = regions(looped(captured_constant=True), Takes(FAST))
     (inner,) = found[1].bodies["body"].regions
     assert [v.name for v in inner.inputs] == ["v"]
@@ -220,7 +220,7 @@ def test_an_input_with_a_default_is_fed():
     assert (region.inputs, region.constants) == ((x,), ())
 
 
-def test_otherwise_opens_the_loop_and_keeps_the_engine_for_leaves():
+def test_otherwise_plans_the_body_and_keeps_the_engine_for_leaves():
     model = looped()
     (region,) = regions(model, Takes(FAST, takes_bodies=True))
     instead = region.otherwise()
@@ -322,7 +322,7 @@ def test_a_step_that_must_run_before_others_does_not_join():
     assert shown(Model(block.build(first, z)), engine) == [(INTERP, 3), ("fast", 2)]
 
 
-def test_the_rival_is_the_next_engine_that_takes_the_loops_too():
+def test_the_next_best_engine_takes_the_loops_too():
     def rivals(model, *others):
         engine = TakesBeside(frozenset(("Neg",)))
         return [r.next_best_engine for r in regions(model, engine, *others) if r.engine == "fast"]

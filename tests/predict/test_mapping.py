@@ -80,7 +80,7 @@ def test_rows_that_fail_are_counted(files: tuple[Path, Path, Path]) -> None:
     assert "50 rows, 1 of them failed" in ran.stdout
 
 
-def test_what_is_no_parquet_is_said(files: tuple[Path, Path, Path]) -> None:
+def test_files_that_are_not_parquet_are_errors(files: tuple[Path, Path, Path]) -> None:
     files[1].write_bytes(b"no")
     ran = CliRunner().invoke(main, arguments(files))
     assert ran.exit_code == 1

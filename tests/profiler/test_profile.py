@@ -55,7 +55,7 @@ def test_a_loop_of_native_code_tells_its_iterations() -> None:
 
 
 @has_clocks
-def test_nests_and_what_remains_make_up_their_loop() -> None:
+def test_times_of_nests_and_the_rest_add_up_to_the_loop() -> None:
     wide = LOOPS.replace("[64", "[512").replace(",64]", ",512]")
     feeds = {**FEEDS, "w": np.eye(512, dtype=np.float32), "h": np.ones(512, np.float32)}
     found = treadle.profile(wide, feeds, runs=5)
@@ -77,7 +77,7 @@ def test_a_call_out_of_native_code_has_its_reason() -> None:
     assert call.why == "the operator has no native code"
 
 
-def test_what_interp_runs_is_told_step_by_step() -> None:
+def test_steps_on_interp_have_times_of_their_own() -> None:
     session = treadle.InferenceSession(LOOPS, engines=["interp"])
     found = treadle.profile(session, FEEDS, runs=3)
     paths = {each.path for each in found.operators}
@@ -111,7 +111,7 @@ def test_the_trace_is_one_that_chrome_opens(tmp_path: Path) -> None:
         found.write_trace(tmp_path / "none" / "trace.json")
 
 
-def test_the_words_and_the_data_say_the_same() -> None:
+def test_the_text_and_the_data_agree() -> None:
     found = treadle.profile(LOOPS, FEEDS, runs=2)
     assert "main/loop_0 (jit)" in str(found) or not found.loops
     assert json.loads(json.dumps(found.as_plain()))["runs"] == 2
@@ -132,7 +132,7 @@ def _made(session: treadle.InferenceSession) -> list[dict]:
     return [dict(each.data) for each in compilations(session.plan)]
 
 
-def test_bad_arguments_are_told() -> None:
+def test_invalid_arguments_are_errors() -> None:
     with pytest.raises(treadle.InputError, match="runs is 0"):
         treadle.profile(LOOPS, FEEDS, runs=0)
     with pytest.raises(treadle.InputError):

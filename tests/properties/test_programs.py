@@ -57,7 +57,7 @@ def test_native_code_agrees_with_interp(program):
 
 
 @given(programs(grows=True))
-def test_native_code_agrees_with_interp_on_what_only_the_run_tells(program):
+def test_native_code_agrees_with_interp_on_dynamic_shapes(program):
     names, wanted = run(program.text, program.feeds)
     with fenced():
         _, found = run(program.text, program.feeds, "jit")
@@ -76,7 +76,7 @@ def test_a_saved_program_is_the_same(program):
 
 
 @given(programs())
-def test_a_cleaned_program_is_the_same_and_stays_so(program):
+def test_a_simplified_program_gives_the_same_and_simplifies_no_further(program):
     names, wanted = run(program.text, program.feeds)
     better, _ = simplify(treadle.load(program.text))
     assert_same(run(better, program.feeds)[1], wanted, names)
@@ -84,7 +84,7 @@ def test_a_cleaned_program_is_the_same_and_stays_so(program):
 
 
 @given(programs(grows=True))
-def test_a_cleaned_program_of_lists_is_the_same_and_stays_so(program):
+def test_a_simplified_program_of_sequences_gives_the_same_and_simplifies_no_further(program):
     names, wanted = run(program.text, program.feeds)
     better, _ = simplify(treadle.load(program.text))
     assert_same(run(better, program.feeds)[1], wanted, names)
@@ -92,7 +92,7 @@ def test_a_cleaned_program_of_lists_is_the_same_and_stays_so(program):
 
 
 @given(programs(onnxruntime_is_right=True))
-def test_onnxruntime_gives_the_same_for_a_cleaned_program(program):
+def test_onnxruntime_gives_the_same_for_a_simplified_program(program):
     names, wanted = run(program.text, program.feeds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "better.onnx"

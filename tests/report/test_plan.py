@@ -77,7 +77,7 @@ MADE = CompilationReport("x int64[2]", ("made",), {"seconds": 1}, lambda kind: f
 DECLINED = CompilationReport("x int64[3]", ("declined: why",), {}, lambda kind: "")
 
 
-def test_what_was_made_or_that_nothing_was() -> None:
+def test_compiled_kernels_are_listed_or_their_absence() -> None:
     assert explain(said()).splitlines()[3:] == ["  not yet"]
     made = said(MADE, DECLINED)
     words = ["  for x int64[2]:", "    made", "  for x int64[3]:", "    declined: why"]

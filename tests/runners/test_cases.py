@@ -20,7 +20,7 @@ Prepare = Callable[[], treadle.InferenceSession]
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", cases())
-def test_case(name: str, engine: str) -> None:
+def test_every_engine_and_version_gives_the_outputs_of_the_case(name: str, engine: str) -> None:
     """At every version, or at those that change the program where an engine sees nothing else."""
     case, programs = cases()[name], set[Hashable]()
     for opset in case.versions():

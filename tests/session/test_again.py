@@ -48,7 +48,7 @@ def _sources(folder):
 
 @pytest.mark.parametrize("again", [lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy])
 @pytest.mark.parametrize("name", ["path", "path object", "bytes", "text", "model"])
-def test_a_session_is_made_again(again, name, tmp_path) -> None:
+def test_a_session_is_pickled(again, name, tmp_path) -> None:
     options = treadle.SessionOptions(intra_op_num_threads=2, cache_dir=str(tmp_path / "cache"))
     source = _sources(tmp_path)[name]
     session = treadle.InferenceSession(source, options, engines=("jit", "interp"))
@@ -62,7 +62,7 @@ def test_a_session_is_made_again(again, name, tmp_path) -> None:
     ]
 
 
-def test_the_code_of_a_session_that_is_made_again_is_in_the_cache(tmp_path, monkeypatch) -> None:
+def test_code_of_an_unpickled_session_is_in_the_cache(tmp_path, monkeypatch) -> None:
     compilation._recent.clear()
     options = treadle.SessionOptions(cache_dir=str(tmp_path))
     session = treadle.InferenceSession(model("loop"), options, engines=("jit", "interp"))
@@ -85,7 +85,7 @@ def test_supplied_initializers_are_pickled(is_file, tmp_path) -> None:
         assert np.array_equal(made.run(None, {"X": X})[0], X * W)
 
 
-def test_options_of_onnxruntime_and_providers_go_along() -> None:
+def test_options_and_providers_are_pickled() -> None:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -166,13 +166,13 @@ def test_a_process_that_forks() -> None:
     assert done.stdout == "done\n", done.stderr
 
 
-def test_joblib() -> None:
+def test_sessions_in_joblib() -> None:
     session = treadle.InferenceSession(model("loop"))
     found = joblib.Parallel(n_jobs=2)(joblib.delayed(right)(session) for _ in range(2))
     assert found == [True, True]
 
 
-def test_asyncio() -> None:
+def test_sessions_in_asyncio() -> None:
     session = treadle.InferenceSession(model("loop"))
 
     async def all_at_once() -> list[bool]:

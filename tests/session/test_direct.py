@@ -63,7 +63,7 @@ def test_an_invalid_feed_after_a_valid_one_is_an_error(sums):
     assert sums.run(["more"], fine)[0].tolist() == [6, 8]
 
 
-def test_a_run_that_is_heard_stopped_or_bounded_takes_the_other_way(sums):
+def test_a_run_with_listener_or_limits_is_not_direct(sums):
     fine = feeds([1, 2], [5, 6])
     sums.run(None, fine)
     heard = []
@@ -77,7 +77,7 @@ def test_a_run_that_is_heard_stopped_or_bounded_takes_the_other_way(sums):
         sums.run(None, fine, treadle.RunOptions(max_seconds=0.0))
 
 
-def test_a_run_that_the_engine_refuses():
+def test_a_refused_direct_call_falls_back():
     session = treadle.InferenceSession(SHAPED)
     assert is_direct(session)
     x = np.ones(4, np.float32)
@@ -87,7 +87,7 @@ def test_a_run_that_the_engine_refuses():
             session.run(None, {"x": x, "s": np.array([3, 3])})
 
 
-def test_a_branch_alone():
+def test_a_single_branch_is_a_direct_call():
     session = treadle.InferenceSession(CHOICE)
     assert is_direct(session)
     x = np.array([0, 1], np.float32)
@@ -96,7 +96,7 @@ def test_a_branch_alone():
         np.testing.assert_allclose(y, -x if condition else np.exp(x), rtol=1e-6)
 
 
-def test_texts():
+def test_strings_in_a_direct_call():
     session = treadle.InferenceSession(JOINED)
     assert is_direct(session)
     for a in (
@@ -112,7 +112,7 @@ def test_texts():
         session.run(None, {"a": np.array(["x", 1], object), "b": np.array(["1", "2"], object)})
 
 
-def test_lists():
+def test_sequences_in_a_direct_call():
     session = treadle.InferenceSession(LISTED)
     x = np.array([1, 2], np.float32)
     for given in ([], [x], [x, x[:1]], (x,)):

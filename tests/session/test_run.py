@@ -90,7 +90,7 @@ def test_every_fault_of_the_feeds_is_reported_at_once():
         session(SUM).run(None, {"M": 2.5})
 
 
-def test_an_output_that_is_not_there():
+def test_an_unknown_output_is_an_error():
     with pytest.raises(InputError, match='did you mean "total"'):
         session(SUM).run(["totals"], {"M": 1, "x": [1]})
 
@@ -106,7 +106,7 @@ def test_a_listener_hears_every_value(engines):
     assert made[(), "total"].tolist() == [3]
 
 
-def test_recorder():
+def test_a_recorder_keeps_the_named_values():
     recorder = treadle.Recorder(names="so")
 
     session(SUM).run(None, {"M": 3, "x": [1]}, listener=recorder)
@@ -231,7 +231,7 @@ def test_an_error_in_nested_loops_says_every_iteration(engines):
     assert caught.value.iterations == (1, 2)
 
 
-def test_engines_that_are_not_there():
+def test_unknown_engines_are_an_error():
     with pytest.raises(InputError, match=r"gpu.*known: jit"):
         session(SUM, ["gpu"])
 
@@ -329,7 +329,7 @@ def test_the_names_and_numbers_of_onnxruntimes_options():
         assert {k: v.value for k, v in ours.items()} == {k: v.value for k, v in theirs.items()}
 
 
-def test_a_session_option_that_is_none():
+def test_an_unknown_session_option_is_an_error():
     with pytest.raises(InputError, match='did you mean "engines"'):
         treadle.InferenceSession(SUM, engine=("interp",))
 

@@ -32,7 +32,7 @@ def engines(request):
         ({"max_seconds": 0.05}, "max_seconds=0.05 .*raise the limit"),
     ],
 )
-def test_bounds(engines, bounds, words):
+def test_limits_end_an_endless_loop(engines, bounds, words):
     started = time.monotonic()
     with pytest.raises(LimitExceeded, match=words) as caught:
         session(ENDLESS, engines).run(None, {"x": 1}, treadle.RunOptions(**bounds))

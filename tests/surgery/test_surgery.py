@@ -62,7 +62,7 @@ def test_a_body_is_a_model_with_captures_as_inputs(path):
     np.testing.assert_array_equal(run_by_onnxruntime(saved(part), feeds)[1], found[1])
 
 
-def test_a_body_with_what_a_recorder_heard():
+def test_a_body_with_recorded_values_as_inputs():
     whole = model(LOOP)
     recorder = treadle.Recorder()
     session = treadle.InferenceSession(whole, engines=("interp",))
@@ -181,7 +181,7 @@ def test_a_body_becomes_a_function_and_comes_back():
         surgery.outline(after, "main/loop_1.body", "own::step")
 
 
-def test_what_was_extracted_fits_back_in_its_place():
+def test_an_extracted_body_is_put_back():
     before = model(LOOP)
     part = surgery.extract(before, "main/loop_1.body")
     same(

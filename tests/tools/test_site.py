@@ -70,7 +70,7 @@ def test_links(written: str, address: str, wanted: str) -> None:
     assert relinked(written, ROOT / "README.md", places(), address) == wanted
 
 
-def test_a_link_to_nothing_is_an_error() -> None:
+def test_a_broken_link_is_an_error() -> None:
     with pytest.raises(SystemExit, match="nowhere"):
         relinked("[a](nowhere.md)", ROOT / "README.md", places(), "")
 

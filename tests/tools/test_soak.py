@@ -10,5 +10,5 @@ from tools.soak.__main__ import PARTS, SHORT
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_little_of_it(part):
+def test_short_soaks_find_nothing(part):
     assert PARTS[part](random.Random(7), SHORT)

@@ -37,7 +37,7 @@ def recorded(form, **options):
 
 @pytest.mark.parametrize("form", ["counted", "while", "ragged", "reversed along the last axis"])
 @pytest.mark.parametrize("options", FILTERS.values(), ids=list(FILTERS))
-def test_the_same_iterations_are_kept(form, options, lengths):
+def test_compiled_and_interpreted_recordings_keep_the_same_iterations(form, options, lengths):
     compiled, heard = recorded(form, **options)
     got, wanted = compiled.values, heard.values
     assert set(got) == set(wanted)

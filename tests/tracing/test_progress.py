@@ -46,7 +46,7 @@ def test_the_line_is_written_ten_times_a_second_at_most(clock):
     assert told(clock, 9, 0.4, 0.4) == [""]
 
 
-def test_what_is_no_stream_is_refused():
+def test_an_object_without_write_is_refused():
     with pytest.raises(treadle.InputTypeError, match="stream is an int, wanted a text stream"):
         treadle.Progress(3)
 

@@ -42,7 +42,7 @@ def plain(recorder):
 
 
 @pytest.mark.parametrize(("model", "select"), [(NESTED, "*"), (RAGGED, ["r", "k2", "p"])])
-def test_what_is_recorded_without_listening_is_what_interp_is_heard_to_make(model, select):
+def test_compiled_recordings_equal_events_of_interp(model, select):
     fast, outputs = recorded(model, FEEDS, select=select)
     heard, others = recorded(model, FEEDS, ["interp"], select=select, max_bytes=10**9)
     assert plain(fast) == plain(heard)
@@ -65,7 +65,7 @@ def test_values_by_name_and_stacked():
         ragged.stacked("r")
 
 
-def test_a_run_that_fails_leaves_what_was_made_before():
+def test_a_failed_run_keeps_the_values_before_the_failure():
     recorder = treadle.Recorder(select="h2")
     session = treadle.InferenceSession(FAILS)
     feeds = {"x": np.float32([1, 2, 3]), "t": np.array(5)}
@@ -117,6 +117,6 @@ def test_a_listener_of_the_constructor_hears_runs():
     assert recorder.stacked("k2").shape == (4, 2, 2)
 
 
-def test_a_test_that_makes_no_sense():
+def test_invalid_conditions_of_a_recorder():
     with pytest.raises(InputError, match='around is "isnil", wanted "isnan"'):
         treadle.Recorder(select="h", around="isnil")

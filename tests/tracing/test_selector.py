@@ -43,11 +43,11 @@ BODY = "main/loop_0.body"
         ("role:condition", [f"{BODY}/go", f"{BODY}/on"]),
     ],
 )
-def test_what_a_pattern_picks(pattern, wanted):
+def test_a_pattern_selects_values(pattern, wanted):
     assert picked(pattern) == wanted
 
 
-def test_several_patterns_pick_what_any_picks():
+def test_several_patterns_select_the_union():
     assert picked("h1", "op:Relu") == [f"{BODY}/h1", f"{BODY}/r"]
 
 
@@ -73,7 +73,7 @@ def test_a_pattern_that_matches_nothing(pattern, words):
         picked(pattern)
 
 
-def test_patterns_that_mean_nothing():
+def test_invalid_patterns():
     with pytest.raises(InputError, match="there is no role"):
         Selector.of("role:invariant")
     with pytest.raises(InputError, match="empty"):

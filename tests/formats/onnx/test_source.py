@@ -90,7 +90,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 @pytest.mark.parametrize("source", [None, 3, 0.5, [], {}, ("m.onnx",)])
 @pytest.mark.parametrize("verb", [treadle.load, treadle.check, treadle.optimize, treadle.infer])
-def test_something_else(verb, source):
+def test_an_object_that_is_no_model(verb, source):
     with pytest.raises(InputError, match="is not a model; give a path, bytes, text") as caught:
         verb(source)
     assert isinstance(caught.value, TypeError)
@@ -120,7 +120,7 @@ def test_a_path_that_cannot_be_written(tmp_path, path):
         treadle.save(onnx.parser.parse_model(TEXT), tmp_path / path)
 
 
-def test_a_graph_that_a_caller_would_give():
+def test_a_graph_attribute_of_a_function():
     proto = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 21, "own" : 1]>\n'
         "g (bool c, float x) => (float y) { y = own.F (c, x) }\n"

@@ -19,5 +19,5 @@ def asked(request: pytest.FixtureRequest) -> Oracle | None:
 
 
 @pytest.mark.parametrize("seed", PROGRAMS)
-def test_all_ways_agree(seed: str, asked: Oracle | None, tmp_path: Path) -> None:
+def test_four_ways_of_running_agree(seed: str, asked: Oracle | None, tmp_path: Path) -> None:
     assert complaints(seed, tmp_path, asked) == []

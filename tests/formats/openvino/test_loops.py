@@ -62,7 +62,7 @@ def _stack(**rest: int) -> dict[str, int]:
         ({"axis": 1, "stride": 2, "part_size": 1}, 1, [0, 2, 4, 6]),
     ],
 )  # fmt: skip
-def test_slices(
+def test_slices_of_a_tensor_iterator(
     type_: str, slices: dict[str, int], part: int, columns: list[int], tmp_path: Path
 ) -> None:
     sketch = slicing(type_, slices, _stack(stride=part, part_size=part), part)
@@ -109,7 +109,7 @@ S = np.array([1], np.float32)
 
 
 @pytest.mark.parametrize("trip", [0, 1, 2, 5])
-def test_for(trip: int, tmp_path: Path) -> None:
+def test_loops_with_a_trip_count(trip: int, tmp_path: Path) -> None:
     _expect(counting(tmp_path, trip, None), {"s": S}, _counted(1, trip), tmp_path)
 
 

@@ -53,7 +53,7 @@ def same(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("source", sorted(NATIVE, key=str))
-def test_casts_are_those_of_numpy(source, rng):
+def test_casts_equal_numpy(source, rng):
     wrong = {}
     for target in NATIVE:
         x = defined(bits(rng, source), target)

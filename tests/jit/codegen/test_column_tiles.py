@@ -118,7 +118,7 @@ NESTED = """g (int64 n, float[33,T] xs, float[33] h0) => (float[33] last, float[
 }"""
 
 
-def test_columns_of_what_a_loop_around_computes(rng: np.random.Generator) -> None:
+def test_columns_of_values_of_an_enclosing_loop(rng: np.random.Generator) -> None:
     for count in (0, 1, 2, 5):
         given = [
             {**feeds(rng, (33,), 1, trips, "float32"), "n": np.array(count)} for trips in TRIPS[1:]
@@ -139,7 +139,7 @@ def test_bounded_runs(rng: np.random.Generator) -> None:
             each.run(None, given, few)
 
 
-def test_items_that_products_read(rng: np.random.Generator) -> None:
+def test_sliced_columns_as_operands_of_matmul(rng: np.random.Generator) -> None:
     text = """g (float[1,64,T] xs, float[64,64] w, float[1,64] h0) => (float[1,64] last) {
       last = Scan (h0, xs) <num_scan_inputs = 1, scan_input_axes = [2],
         body = f (float[1,64] h, float[1,64] x) => (float[1,64] next) {
@@ -152,7 +152,7 @@ def test_items_that_products_read(rng: np.random.Generator) -> None:
         check(text, {**given, "w": whole_numbers(rng, (64, 64), "float32")})
 
 
-def test_what_is_counted(rng: np.random.Generator) -> None:
+def test_a_small_scan_has_no_column_tiles(rng: np.random.Generator) -> None:
     session = treadle.InferenceSession(HEAD + scan("5", "5,T", "float32", axis=1))
     session.run(None, feeds(rng, (5,), 1, 20, "float32"))
     made = [each for native in natives(session) for each in native.cache.compiled.values()]

@@ -39,7 +39,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_operands_of_joins(name, rng):
+def test_operands_are_written_into_the_concat(name, rng):
     text = f"""g (int64 n, float[8,34] x, float[1,32] top, float[8,1] side) => (float[8,34] y,
       float[N,8,34] all) {{
       half = Constant <value = float {{0.5}}> ()
@@ -65,7 +65,7 @@ def test_operands_of_joins(name, rng):
     check(text, feed)
 
 
-def test_the_next_value_is_a_join(rng: np.random.Generator):
+def test_the_next_carried_value_is_a_concat(rng: np.random.Generator):
     text = """g (int64 n, float[40] x) => (float[40] y) {
       y = Loop (n, , x) <body = f (int64 i, bool go, float[40] a) => (bool on, float[40] b) {
         on = Identity (go)

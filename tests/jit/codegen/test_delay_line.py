@@ -46,7 +46,7 @@ def feed(rng: np.random.Generator, length: int, rows: int, width: int) -> dict[s
 
 @pytest.mark.parametrize("order", LINES)
 @pytest.mark.parametrize(("rows", "width"), [(2, 1), (3, 4), (16, 1), (5, 7), (40, 3)])
-def test_a_line_in_registers_or_memory(
+def test_delay_lines_in_registers_and_memory(
     order: str, rows: int, width: int, rng: np.random.Generator
 ) -> None:
     lengths = (1, 2, rows, 3 * rows + 1)
@@ -54,7 +54,7 @@ def test_a_line_in_registers_or_memory(
 
 
 @pytest.mark.parametrize("order", LINES)
-def test_nothing_is_copied(order: str, rng: np.random.Generator) -> None:
+def test_a_delay_line_copies_nothing(order: str, rng: np.random.Generator) -> None:
     session = InferenceSession(HEAD + scan(order, 40, 3), engines=("jit", "interp"))
     session.run(None, feed(rng, 9, 40, 3))
     (made,) = session.plan.main.regions[0].runnable.cache.compiled.values()
@@ -63,13 +63,13 @@ def test_nothing_is_copied(order: str, rng: np.random.Generator) -> None:
     assert dict(made.code.counts)["copied"] == 0
 
 
-def test_what_comes_in_changed_is_no_line(rng: np.random.Generator) -> None:
+def test_a_computed_new_element_is_no_delay_line(rng: np.random.Generator) -> None:
     text = scan("last", 4, 2).replace("new = Unsqueeze (v, zero)", "s = Sin (v)\n"
                                       "new = Unsqueeze (s, zero)")  # fmt: skip
     check(text, *(feed(rng, length, 4, 2) for length in (1, 9)))
 
 
-def test_a_line_that_another_state_reads() -> None:
+def test_a_delay_line_read_by_another_state() -> None:
     text = """g (float[T] x, float[3] none, float sum0) => (float[3] last, float sum, float[T] ys) {
       zero = Constant <value = int64[1] {0}> ()
       one = Constant <value = int64[1] {1}> ()
@@ -89,7 +89,9 @@ def test_a_line_that_another_state_reads() -> None:
     check(text, *feeds)
 
 
-def test_a_line_within_a_loop_begins_with_what_is_carried(rng: np.random.Generator) -> None:
+def test_a_delay_line_of_an_inner_loop_starts_with_the_carried_value(
+    rng: np.random.Generator,
+) -> None:
     text = """g (int64 n, float[T] x, float[3] none) => (float[3] last, float[N,T] ys) {
       zero = Constant <value = int64[1] {0}> ()
       one = Constant <value = int64[1] {1}> ()

@@ -138,14 +138,14 @@ IN_PLACE = {"a sum of what is finished", "one next value for both"}
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("name", BODIES)
-def test_double_buffering(name: str, rng: np.random.Generator) -> None:
+def test_carried_arrays_are_double_buffered(name: str, rng: np.random.Generator) -> None:
     check(text(BODIES[name]), *(feed(rng, trips) for trips in (0, 1, 2, 3, 8)))
     has_two_buffers = counts(text(BODIES[name]), feed(rng, 2))["taking turns"] > 0
     assert has_two_buffers is (name not in IN_PLACE)
 
 
 @pytest.mark.parametrize("word", ["double", "float16", "int8", "int64", "bool"])
-def test_every_width(word: str, rng: np.random.Generator) -> None:
+def test_double_buffers_of_every_element_width(word: str, rng: np.random.Generator) -> None:
     function = "And" if word == "bool" else "Mul"
     rows = 120 if word in ("int8", "bool") else ROWS
     body = BODIES["turned around"].replace("Mul", function).replace("y1 = Add (y, x)",
@@ -163,12 +163,12 @@ def counts(known: str, given: dict[str, np.ndarray]) -> dict[str, int]:
     return dict(outcomes(session)[0].code.counts)
 
 
-def test_a_loop_that_ends_on_its_own(rng: np.random.Generator) -> None:
+def test_double_buffers_of_a_loop_with_a_condition(rng: np.random.Generator) -> None:
     condition = "on = Less (i, four)"
     check(text(BODIES["both turned around"], condition=condition), feed(rng, 3), feed(rng, 10))
 
 
-def test_what_is_written_where_it_was_does_not(rng: np.random.Generator) -> None:
+def test_elementwise_updates_need_no_second_buffer(rng: np.random.Generator) -> None:
     body = """
         y1 = Identity (y)
         m = ReduceMax <keepdims = 1> (x)
@@ -178,7 +178,7 @@ def test_what_is_written_where_it_was_does_not(rng: np.random.Generator) -> None
     assert found["in place"] > 0
 
 
-def test_little_is_copied(rng: np.random.Generator) -> None:
+def test_small_arrays_are_copied(rng: np.random.Generator) -> None:
     known = text(BODIES["turned around"]).replace(f"[{ROWS},", "[4,").replace(f"N,{ROWS}", "N,4")
     given = feed(rng, 3) | {name: feed(rng, 3)[name][:4] for name in ("p", "q", "side")}
     check(known, given)

@@ -232,7 +232,7 @@ def outcome(session: treadle.InferenceSession, feed: dict[str, np.ndarray]) -> l
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_native_code_answers_where_it_fits_and_nowhere_else(name):
+def test_a_failed_guard_hands_the_region_to_another_engine(name):
     lines, fitting, others = CASES[name]
     text = HEAD + FRAME.replace("BODY", lines)
     native = treadle.InferenceSession(text, engines=("jit", "interp"))

@@ -137,7 +137,7 @@ BODIES = {
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("body", BODIES)
-def test_the_answers_are_those_of_copies(body, size, rng):
+def test_in_place_updates_equal_copies(body, size, rng):
     lines = (HEADS + BODIES[body]).replace("SIZE", str(size))
     text = f"""g (int64 n, float[{size},4] p) => (float[{size},4] a, float[T,1,4] s) {{
       a, s = Loop (n, , p) <body = f (int64 i, bool go, float[{size},4] x)
@@ -163,7 +163,7 @@ def seconds(lines: str) -> float:
     return time.perf_counter() - started
 
 
-def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was(rng: np.random.Generator):
+def test_a_branch_updates_one_state_and_returns_another_unchanged(rng: np.random.Generator):
     text = f"""g (float[40,4] p, float[40,4] q, float[40,4] r)
       => (float[40,4] a, float[40,4] b, float[40,4] c) {{
       n = Constant <value = int64 {{5}}> ()
@@ -184,7 +184,7 @@ def test_a_side_that_puts_into_one_state_and_gives_another_as_it_was(rng: np.ran
     check(text, {name: rng.normal(size=(40, 4)).astype(np.float32) for name in "pqr"})
 
 
-def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into(rng: np.random.Generator):
+def test_an_inner_loop_updates_the_outer_state_in_place(rng: np.random.Generator):
     text = f"""g (int64 n, float[40,4] p) => (float[40,4] a) {{
       a = Loop (n, , p) <body = f (int64 i, bool go, float[40,4] x)
         => (bool on, float[40,4] x1) {{
@@ -205,7 +205,7 @@ def test_an_inner_loop_of_two_states_takes_over_the_one_it_puts_into(rng: np.ran
     assert dict(made.code.counts)["copied"] == 0
 
 
-def test_a_branch_costs_its_updates():
+def test_a_branch_costs_only_the_rows_it_updates():
     assert (
         seconds(
             HEADS
@@ -218,7 +218,7 @@ def test_a_branch_costs_its_updates():
     )
 
 
-def test_an_inner_loop_costs_its_updates():
+def test_an_inner_loop_costs_only_the_rows_it_updates():
     assert (
         seconds(
             HEADS

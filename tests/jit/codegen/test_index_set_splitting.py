@@ -164,7 +164,7 @@ def test_concats_are_read_piece_by_piece(
     assert in_pieces(made.kernel) == wanted
 
 
-def test_what_no_piece_changes_is_written_once(rng: np.random.Generator) -> None:
+def test_nodes_equal_in_all_pieces_are_emitted_once(rng: np.random.Generator) -> None:
     body, _ = BODIES["much beside it"]
     (made,) = compiled(text(body), feed(rng, 2))
     functions = sum(isinstance(n.op, Elementwise) for n in all_nodes(made.kernel.main))
@@ -177,7 +177,7 @@ def test_what_no_piece_changes_is_written_once(rng: np.random.Generator) -> None
      (((0, 8), (0, 8, 40)), False), (((0, 8), (0, 5, 40)), True), (((0,), (0, 40)), False),
      (((0, 1, 2, 3, 4, 5), (0, 20, 40)), False), (((0, 20, 40), (0, 32)), True)],
 )  # fmt: skip
-def test_few_pieces(found: tuple[tuple[int, ...], ...], wanted: bool) -> None:
+def test_the_number_of_pieces_is_bounded(found: tuple[tuple[int, ...], ...], wanted: bool) -> None:
     assert are_few(found) is wanted
 
 
@@ -214,6 +214,6 @@ def bodies(draw: st.DrawFn) -> str:
 
 @settings(max_examples=40, deadline=None)
 @given(bodies(), st.integers(0, 5))
-def test_any_cut(body: str, trips: int) -> None:
+def test_any_concat_is_split(body: str, trips: int) -> None:
     rng = seeded((body, trips))
     check(text(body), feed(rng, trips))

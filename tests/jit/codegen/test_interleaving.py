@@ -37,12 +37,12 @@ def written(model: str, x: np.ndarray) -> str:
 
 @pytest.mark.parametrize("extent", [64, 128, 192, 200, 1000, 1024, 1060, 5000])
 @pytest.mark.parametrize("function", ["Tanh", "Erf"])
-def test_answers_are_the_same(function, extent, rng):
+def test_interleaved_elements_equal_interp(function, extent, rng):
     x = rng.uniform(-3, 3, extent).astype(np.float32)
     check(text(function, 6, extent), {"n": np.array(3), "x": x})
 
 
-def test_of_matrices_whose_rows_are_read_apart(rng: np.random.Generator):
+def test_rows_with_a_broadcast_operand_are_interleaved(rng: np.random.Generator):
     model = """g (int64 n, float[6,192] x, float[192] row) => (float[6,192] y) {
       y = Loop (n, "", x) <body = f (int64 i, bool go, float[6,192] a)
           => (bool on, float[6,192] d) {
@@ -68,12 +68,12 @@ def test_of_matrices_whose_rows_are_read_apart(rng: np.random.Generator):
         (text("Neg", 1, 4096), (4096,), False),
     ],
 )
-def test_where_it_pays(model, shape, is_abreast, rng):
+def test_only_long_latency_chains_are_interleaved(model, shape, is_abreast, rng):
     found = HINT.findall(written(model, rng.uniform(-1, 1, shape).astype(np.float32)))
     assert len(found) == is_abreast
 
 
-def test_what_the_library_computes_goes_two_in_a_row(rng: np.random.Generator):
+def test_library_functions_are_unrolled_by_two(rng: np.random.Generator):
     """Functions without a form of their own for vectors are called one by one."""
     x = rng.uniform(-1, 1, 4096)
     library, own = (written(text(each, 6, 4096, word="double"), x) for each in ("Sin", "Tanh"))

@@ -69,7 +69,7 @@ def averaged(x, a, m0):
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("a", [0.0, 1e-6, 0.3, 1.0, 1.7, 2.0])
-def test_an_average_is_that_of_float64(length, a, rng):
+def test_a_moving_average_is_as_exact_as_float64(length, a, rng):
     given = feed(rng, length, a)
     last, ys = run(scan(AVERAGE), given)
     wanted = averaged(**given)
@@ -83,7 +83,7 @@ def test_an_average_is_that_of_float64(length, a, rng):
     "scan_input_directions = [1],", "scan_output_directions = [1],",
     "scan_input_directions = [1], scan_output_directions = [1],",
 ])  # fmt: skip
-def test_from_the_end_and_to_the_front(attributes, rng):
+def test_slices_and_stacks_in_reverse(attributes, rng):
     text = scan(AVERAGE, attributes=attributes)
     for length in LENGTHS:
         given = feed(rng, length)
@@ -99,7 +99,7 @@ def test_from_the_end_and_to_the_front(attributes, rng):
     "g = Abs (xt) h = Min (g, a) k = Mul (h, m) mo = Add (k, xt)",
     "p = Equal (xt, a) w = Where (p, a, xt) mo = Add (m, w)",
 ])  # fmt: skip
-def test_forms(body, rng):
+def test_forms_of_linear_recurrences(body, rng):
     text = scan(body, more=", float two")
     for length in (5, 64, 77):
         given = feed(rng, length, 0.9) | {"two": np.array(2, np.float32)}
@@ -116,7 +116,7 @@ def test_a_value_that_stays_is_not_carried(rng: np.random.Generator):
         np.testing.assert_array_equal(found, value)
 
 
-def test_float64_has_nothing_wider(rng: np.random.Generator):
+def test_float64_runs_sequentially(rng: np.random.Generator):
     given = feed(rng, 64, dtype="float64")
     text = scan(AVERAGE, "float64")
     for found, wanted in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
@@ -128,7 +128,7 @@ def test_float64_has_nothing_wider(rng: np.random.Generator):
     [0.0] * 20 + [1.0] + [0.0] * 30,
 ])  # fmt: skip
 @pytest.mark.parametrize("start", [0.0, 1e20, -0.0])
-def test_what_cancels_is_added_one_after_the_other(values, start, rng):
+def test_cancellation_makes_a_block_run_sequentially(values, start, rng):
     text = scan("mo = Add (m, xt)")
     given = feed(rng, len(values), m0=start) | {"x": np.array(values, np.float32)}
     for found, wanted in zip(run(text, given), interpreted(text, given), strict=True):
@@ -136,7 +136,7 @@ def test_what_cancels_is_added_one_after_the_other(values, start, rng):
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
-def test_after_what_cancelled_it_goes_on_several_at_once(rng: np.random.Generator):
+def test_vector_blocks_resume_after_a_cancellation(rng: np.random.Generator):
     given = feed(rng, 10_000)
     given["x"][::1000] = 0
     given["x"][5000:5002] = [1e20, -1e20]
@@ -154,7 +154,7 @@ def test_zero_keeps_its_sign(rng: np.random.Generator):
     assert not ys.any()
 
 
-def test_a_constant_added_and_taken_away_rounds(rng: np.random.Generator):
+def test_adding_and_subtracting_a_constant_rounds_as_interp(rng: np.random.Generator):
     body = "k = Mul (m, a) s = Add (k, xt) r = Add (s, c) mo = Sub (r, c)"
     text = scan(body, more=", float c")
     given = feed(rng, 40) | {"c": np.array(12582912, np.float32)}
@@ -173,7 +173,7 @@ def test_overflow_within_a_block_of_iterations():
 
 
 @pytest.mark.parametrize(("steps", "linear"), [(20, True), (100, False)])
-def test_long_bodies_take_no_longer_to_look_at(steps, linear, rng):
+def test_analysis_time_is_linear_in_the_body(steps, linear, rng):
     lines = ["n0 = Identity (m)"]
     for k in range(steps):
         lines += [f"d{k} = Sub (xt, n{k}) h{k} = Mul (a, d{k}) n{k + 1} = Add (n{k}, h{k})"]
@@ -190,7 +190,7 @@ def test_long_bodies_take_no_longer_to_look_at(steps, linear, rng):
 @pytest.mark.parametrize(
     "body", ["s = Mul (m, a) mo = Add (s, xt)", "s = Sub (xt, m) mo = Mul (s, a)"]
 )
-def test_whole_numbers_wrap_and_are_the_same(dtype, body, rng):
+def test_integers_wrap_as_in_interp(dtype, body, rng):
     for length in (7, 40, 123):
         x = rng.integers(0, 100, length).astype(dtype)
         given = {"x": x, "a": np.array(93, dtype), "m0": np.array(7, dtype)}
@@ -199,7 +199,7 @@ def test_whole_numbers_wrap_and_are_the_same(dtype, body, rng):
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_states_made_of_each_other_in_one_direction(rng: np.random.Generator):
+def test_states_that_depend_on_earlier_states(rng: np.random.Generator):
     body = (
         AVERAGE
         + " dd = Mul (d, d) e = Sub (dd, s) ae = Mul (a, e) so = Add (s, ae) po = Identity (m)"
@@ -216,7 +216,7 @@ def test_states_made_of_each_other_in_one_direction(rng: np.random.Generator):
 @pytest.mark.parametrize(("place", "value"), [
     (0, np.inf), (9, -np.inf), (20, np.nan), (39, np.inf), (17, 3e38), (3, -3.3e38)
 ])  # fmt: skip
-def test_what_is_not_finite_comes_as_one_after_the_other(place, value, rng):
+def test_infinities_and_nan_equal_sequential_results(place, value, rng):
     given = feed(rng, 40)
     given["x"][place] = value
     with np.errstate(all="ignore"):
@@ -228,7 +228,7 @@ def test_what_is_not_finite_comes_as_one_after_the_other(place, value, rng):
 
 
 @pytest.mark.parametrize("a", [1.0001, -1.5, 30.0, np.inf, np.nan])
-def test_what_grows_is_the_same_bits(a, rng):
+def test_growing_states_are_bitwise_equal(a, rng):
     text = scan("s = Mul (m, a) mo = Add (s, xt)")
     given = feed(rng, 100, a)
     with np.errstate(all="ignore"):
@@ -245,14 +245,14 @@ def test_what_grows_is_the_same_bits(a, rng):
     "s = Max (m, xt) mo = Mul (s, a)",
     "s = Floor (m) mo = Add (s, xt)",
 ])  # fmt: skip
-def test_steps_and_curves_are_left_as_they_are(body, rng):
+def test_nonlinear_bodies_run_sequentially(body, rng):
     text = scan(body)
     given = feed(rng, 64, 0.3)
     for each, other in zip(run(text, given, linear=False), interpreted(text, given), strict=True):
         np.testing.assert_array_equal(each, other)
 
 
-def test_states_that_make_each_other_are_left_as_they_are(rng: np.random.Generator):
+def test_mutually_dependent_states_run_sequentially(rng: np.random.Generator):
     body = "po = Add (m, xt) h = Mul (p, a) mo = Sub (h, xt)"
     text = scan(body, states=("m", "p"))
     given = feed(rng, 64)
@@ -260,7 +260,7 @@ def test_states_that_make_each_other_are_left_as_they_are(rng: np.random.Generat
         np.testing.assert_array_equal(each, other)
 
 
-def test_a_loop_that_counts_inside_another():
+def test_a_counted_inner_loop():
     text = """g (int64[N] counts, float[T] x, float a) => (float[N] last) {
       yes = Constant <value = bool {1}> ()
       last = Scan <num_scan_inputs = 1, body = outer (int64 n) => (float end) {
@@ -283,7 +283,7 @@ def test_a_loop_that_counts_inside_another():
         assert end == pytest.approx(m, rel=2e-7)
 
 
-def test_masks_columns_and_steps_of_their_own(rng: np.random.Generator):
+def test_masks_broadcasts_and_strides(rng: np.random.Generator):
     text = """g (float[T, 1] x, bool[T] done, float[1, T] rate, float[1] m0) => (float[1, T] ys) {
       last, ys = Scan <num_scan_inputs = 3, scan_input_axes = [0, 0, 1], scan_output_axes = [1],
         body = b (float[1] m, float[1] xt, bool end, float[1] r) => (float[1] mo, float[1] y) {

@@ -44,7 +44,7 @@ def test_widths_and_heights(dtype, rows, columns, rng):
     check(text, {"n": np.array(3), "x": left, "w": right})
 
 
-def test_a_large_matrix_is_read_to_and_fro(rng: np.random.Generator):
+def test_vector_times_a_large_matrix(rng: np.random.Generator):
     left, right = numbers(rng, "float32", 2, 96), numbers(rng, "float32", 96, 300)
     text = product("float32", left.shape, right.shape, (2, 300))
     check(text, {"n": np.array(4), "x": left, "w": right})
@@ -76,7 +76,7 @@ def scan(item, right, turned, reverse, axis):
 
 @pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 200])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_what_is_sliced_is_multiplied_ahead(length, reverse, rng):
+def test_products_of_slices_leave_the_loop(length, reverse, rng):
     feed = {
         "x": numbers(rng, "float32", length, 1, 33), "w": numbers(rng, "float32", 33, 50),
         "h": numbers(rng, "float32", 1, 50),
@@ -87,7 +87,7 @@ def test_what_is_sliced_is_multiplied_ahead(length, reverse, rng):
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("rows", [1, 3])
-def test_batches_turned_weights_and_axes_ahead(rows, turned, axis, rng):
+def test_products_of_slices_with_transposed_weights_leave_the_loop(rows, turned, axis, rng):
     item, length = (rows, 40), 11
     shape = [*item[:axis], length, *item[axis:]]
     right = (60, 40) if turned else (40, 60)
@@ -98,7 +98,7 @@ def test_batches_turned_weights_and_axes_ahead(rows, turned, axis, rng):
     check(scan(item, right, turned, False, axis), feed)
 
 
-def test_ahead_in_a_loop_that_starts_anew(rng: np.random.Generator):
+def test_products_of_slices_of_an_inner_loop(rng: np.random.Generator):
     text = """g (int64 n, float[T,1,40] x, float[40,40] w, float[1,40] h) => (float[1,40] y) {
       y = Loop (n, , h) <body = f (int64 i, bool go, float[1,40] u) => (bool on, float[1,40] v) {
         on = Identity (go)
@@ -120,7 +120,7 @@ def test_ahead_in_a_loop_that_starts_anew(rng: np.random.Generator):
 
 
 @pytest.mark.parametrize("rows", [1, 6])
-def test_a_turned_state(rows, rng):
+def test_a_transposed_state_is_multiplied(rows, rng):
     text = f"""g (int64 n, float[{rows},24] x, float[40,24] k) => (float[40,24] y,
       float[N,{rows},40] s) {{
       y, s = Loop (n, , k) <body = f (int64 i, bool go, float[40,24] u)
@@ -137,7 +137,7 @@ def test_a_turned_state(rows, rng):
 
 @pytest.mark.parametrize("columns", [70, 1024])
 @pytest.mark.parametrize("is_known", [False, True])
-def test_weights_that_lie_badly_are_laid_out_before(columns, is_known, rng):
+def test_unaligned_weights_are_packed_before_the_loop(columns, is_known, rng):
     """Rows that begin between lines of the cache, or a page apart; constants too."""
     weight = numbers(rng, "float32", 64, columns)
     given = "" if is_known else f", float[64,{columns}] w"
@@ -193,7 +193,7 @@ def test_columns_in_batches(rng: np.random.Generator):
 
 
 @pytest.mark.parametrize("kept", [0, 1])
-def test_a_turned_view_read_in_every_iteration(kept, rng):
+def test_a_transposed_view_in_every_iteration(kept, rng):
     text = f"""g (int64 n, float[30,40] w, float[40,30] x) => (float[40,30] y, float[N,{
         30 + 10 * kept
     }] s) {{
@@ -214,7 +214,7 @@ def test_a_turned_view_read_in_every_iteration(kept, rng):
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("trips", [1, 9, 10, 11])
-def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis, rng):
+def test_products_of_rows_gathered_by_iteration_leave_the_loop(trips, axis, rng):
     """The eleventh item is not there: the message is that of the iteration that wants it."""
     shape = (10, 40) if axis == 0 else (40, 10)
     text = f"""g (int64 n, float[{shape[0]},{shape[1]}] x, float[40,50] w, float[1,50] h)
@@ -243,7 +243,7 @@ def test_what_is_gathered_by_the_iteration_is_multiplied_ahead(trips, axis, rng)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_a_joined_operand_is_multiplied_in_parts(rows, rng):
+def test_a_concatenated_operand_is_multiplied_in_parts(rows, rng):
     text = f"""g (float[T,{rows},40] x, float[70,30] w, float[{rows},30] h)
       => (float[{rows},30] y, float[T,{rows},30] s) {{
       y, s = Scan <num_scan_inputs = 1, body = f (float[{rows},30] u, float[{rows},40] t)

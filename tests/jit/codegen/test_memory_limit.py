@@ -262,7 +262,7 @@ def test_bounds_of_both_kinds_are_kept():
     native.run(None, feed, treadle.RunOptions(max_iterations=100, max_bytes=10**6))
 
 
-def test_weighed_runs_are_native_and_others_do_not_weigh():
+def test_only_runs_with_max_bytes_count_bytes():
     native = session(UNTIL)
     with refused_nothing():
         outcome(native, 3 * 10**5, 10**8)

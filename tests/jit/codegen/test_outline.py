@@ -86,7 +86,7 @@ def test_small_kernels_stay_one_function(
     assert re.search(r"@\"ensure\".*alwaysinline", emitted[-1].text)
 
 
-def test_every_nest_that_stays_hands_on_a_value(
+def test_values_of_nests_that_are_not_outlined_are_passed_on(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
@@ -173,7 +173,7 @@ def test_a_long_chain_of_functions_is_several_nests(
     assert dict(emitted[-1].counts)["nests"] > 1 or not is_cut
 
 
-def test_what_only_a_reduction_reads_is_cut_too(
+def test_a_chain_read_by_a_reduction_only_is_split(
     emitted: list[KernelArtifact], rng: np.random.Generator
 ) -> None:
     chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(20))
@@ -190,7 +190,7 @@ def test_what_only_a_reduction_reads_is_cut_too(
     assert dict(emitted[-1].counts)["nests"] > 1
 
 
-def test_what_is_between_nests_of_large_tensors_is_little(
+def test_buffers_between_nests_of_large_tensors_are_small(
     emitted: list[KernelArtifact], rng: np.random.Generator
 ) -> None:
     chain = "\n".join(f"s{k + 1} = Tanh (s{k})" for k in range(30))

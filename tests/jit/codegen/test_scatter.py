@@ -76,14 +76,14 @@ def looped(body: str, size: int) -> str:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("body", BODIES)
-def test_a_state_put_into(body, size, rng):
+def test_scatter_updates_a_state_in_place(body, size, rng):
     p = rng.uniform(-1, 1, (size, 4)).astype(np.float32)
     before = p.copy()
     check(looped(body, size), {"n": np.array(5), "p": p})
     assert np.array_equal(p, before)
 
 
-def test_states_that_exchange_what_was_put_in(rng: np.random.Generator):
+def test_scatter_into_swapped_states(rng: np.random.Generator):
     text = """g (int64 n, float[20,2] p, float[20,2] q) => (float[20,2] a, float[20,2] b) {
       a, b = Loop (n, , p, q) <body = f (int64 i, bool go, float[20,2] x, float[20,2] y)
         => (bool on, float[20,2] x1, float[20,2] y1) {
@@ -120,7 +120,7 @@ def test_an_index_out_of_range_says_where():
     assert not p.any()
 
 
-def test_one_row_costs_one_row():
+def test_scatter_of_one_row_costs_one_row():
     """A state of 8 MB, a row of 1 KB each step: copying it would take a millisecond each."""
     text = """g (int64 n, float[8192,256] p) => (float[8192,256] a) {
       a = Loop (n, , p) <body = f (int64 i, bool go, float[8192,256] x)

@@ -66,7 +66,7 @@ OWN = """
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_own_elements(shape, trips, monkeypatch, rng):
+def test_elementwise_loops_are_tiled(shape, trips, monkeypatch, rng):
     found = windows(monkeypatch)
     check(text(shape, OWN), feed(rng, shape, trips))
     assert found
@@ -81,14 +81,14 @@ def test_own_elements(shape, trips, monkeypatch, rng):
         "m = ReduceMean <keepdims = 1> (x, ax)\n x1 = Sub (x, m)\n y1 = Add (x, y)",
     ],
 )
-def test_others_are_left(body, monkeypatch, rng):
+def test_loops_that_read_other_elements_are_not_tiled(body, monkeypatch, rng):
     found, shape = windows(monkeypatch), (120, 120)
     known = text(shape, body).replace("half =", "ax = Constant <value = int64[1] {0}> ()\n half =")
     check(known, feed(rng, shape, 3))
     assert not found
 
 
-def test_a_loop_with_a_condition_is_left(monkeypatch, rng):
+def test_a_loop_with_a_condition_is_not_tiled(monkeypatch, rng):
     found, shape = windows(monkeypatch), (120, 120)
     check(text(shape, OWN).replace("on = Identity (go)", "on = Less (z, row0)").replace(
         "half =", "row0 = Constant <value = float {0.9}> ()\n half ="),
@@ -96,13 +96,13 @@ def test_a_loop_with_a_condition_is_left(monkeypatch, rng):
     assert not found
 
 
-def test_what_is_near_anyway_is_left(monkeypatch, rng):
+def test_states_that_fit_the_cache_are_not_tiled(monkeypatch, rng):
     found = windows(monkeypatch)
     check(text((64,), OWN), feed(rng, (64,), 3))
     assert not found
 
 
-def test_it_is_stopped_on_the_way(rng: np.random.Generator):
+def test_a_time_limit_stops_a_tiled_loop(rng: np.random.Generator):
     shape = (40_000,)
     head = '<ir_version: 10, opset_import: ["" : 18]>\n'
     session = InferenceSession(head + text(shape, OWN), engines=("jit", "interp"))

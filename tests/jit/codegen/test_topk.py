@@ -46,7 +46,7 @@ def assert_top(x, k, axis, largest):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype(dtype, rng):
+def test_topk_of_every_dtype(dtype, rng):
     """By each way of choosing, the largest and the least in turn; the next test has both of all."""
     turn = DTYPES.index(dtype)
     for number, (extent, k) in enumerate(((40, 7), (900, 20), (300, 129), (300, 300)), turn):
@@ -54,24 +54,24 @@ def test_every_dtype(dtype, rng):
 
 
 @pytest.mark.parametrize("largest", [0, 1])
-def test_one_item(largest, rng):
+def test_topk_of_one_element(largest, rng):
     for dtype in DTYPES:
         assert_top(table(rng, dtype, (2, 40)), 1, -1, largest)
 
 
 @pytest.mark.parametrize("k", [1, 15, 16, 17, 127, 128, 129, 200, 2999, 3000])
-def test_every_way_of_choosing(k, rng):
+def test_topk_by_every_algorithm(k, rng):
     for largest in (0, 1):
         assert_top(table(rng, "float32", (3000,), 10_000), k, 0, largest)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("k", [1, 3, 5])
-def test_every_axis(axis, k, rng):
+def test_topk_along_every_axis(axis, k, rng):
     assert_top(table(rng, "float32", (5, 6, 7), 9), k, axis, 1)
 
 
-def test_elements_that_come_in_or_against_the_order():
+def test_topk_of_sorted_elements():
     x = np.arange(5000, dtype=np.float32)
     for each in (x, x[::-1].copy(), np.zeros_like(x)):
         for k in (10, 150, 1000):
@@ -80,13 +80,13 @@ def test_elements_that_come_in_or_against_the_order():
 
 @given(st.integers(1, 60), st.data(), st.sampled_from(["float32", "int64"]))
 @settings(max_examples=20, deadline=None)
-def test_any_row(extent, data, dtype):
+def test_topk_of_random_rows(extent, data, dtype):
     row = data.draw(st.lists(st.integers(-3, 3), min_size=extent, max_size=extent))
     k = data.draw(st.integers(1, extent))
     assert_top(np.array(row).astype(dtype), k, 0, data.draw(st.integers(0, 1)))
 
 
-def test_as_many_as_the_run_tells_of_rows_as_long_as_it_tells(rng: np.random.Generator):
+def test_topk_with_dynamic_k_and_extent(rng: np.random.Generator):
     text = """g (int64 n, float[A,3] x, bool[A] mask) => (float[T] s, int64[T] w) {
       s, w = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 w) {
         on = Identity (go)

@@ -23,7 +23,7 @@ USES = ("e = Identity (wide)", "e = Neg (wide)", "flat = Reshape (wide, all)  e 
 
 @pytest.mark.parametrize("kind", SPREAD)
 @pytest.mark.parametrize("use", USES)
-def test_elements_that_are_repeated_are_not_those_in_their_order(kind: str, use: str) -> None:
+def test_a_repeating_view_is_no_identity(kind: str, use: str) -> None:
     shape, front, wide = SPREAD[kind]
     element = "float[36]" if "flat" in use else "float[6,6]"
     text = f"""g (int64 n, float[{shape}] x0)

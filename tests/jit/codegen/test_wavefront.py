@@ -87,7 +87,7 @@ def test_edit_distance(rows, columns, grids, rng):
 
 @pytest.mark.parametrize("cell", [LEVENSHTEIN, WARPING, MIXED])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
-def test_cells_and_dtypes(dtype, cell, grids, rng):
+def test_wavefronts_of_all_cells_and_dtypes(dtype, cell, grids, rng):
     check(text(dtype, 64, cell), feed(rng, dtype, 37, 64))
     assert grids
 
@@ -100,12 +100,12 @@ def test_cells_and_dtypes(dtype, cell, grids, rng):
         (LEVENSHTEIN, "m = ReduceMax <keepdims = 0> (row)\n ko = Add (k, m)"),
     ],
 )  # fmt: skip
-def test_others_go_row_by_row(cell, after, grids, rng):
+def test_recurrences_without_antidiagonals_run_row_by_row(cell, after, grids, rng):
     check(text("int64", 64, cell, after=after), feed(rng, "int64", 20, 64))
     assert not grids
 
 
-def test_short_rows_go_one_by_one(grids, rng):
+def test_rows_shorter_than_two_vectors_use_no_wavefront(grids, rng):
     """As many columns as lanes are not enough: most steps would be half empty."""
     check(text("int64", 20, LEVENSHTEIN), feed(rng, "int64", 40, 20))
     assert all(grid.width >= 2 * grid.lanes for grid in grids)

@@ -64,7 +64,7 @@ def test_without_the_other_engine_the_operator_is_unsupported():
         treadle.InferenceSession(HEAD + GELU, engines=("jit", "interp"))
 
 
-def test_extents_of_the_run(rng: np.random.Generator):
+def test_host_kernels_with_dynamic_extents(rng: np.random.Generator):
     text = """g (float[T,3,A] x, float[A] h) => (float[A] last, float[T,3,A] y) {
       last, y = Scan <num_scan_inputs = 1, body = b (float[A] s, float[3,A] a)
         => (float[A] s1, float[3,A] c) {
@@ -122,7 +122,7 @@ def test_several_results_one_of_them_unused(rng: np.random.Generator):
     assert escapes(session) == ["SkipLayerNormalization"]
 
 
-def test_one_that_computes_much_though_numpy_could(rng: np.random.Generator):
+def test_expensive_operators_call_the_other_engine(rng: np.random.Generator):
     text = """g (int64 n, float[1,1,4,4] x) => (float[1,1,4,4] y) {
       y = Loop (n, "", x) <body = f (int64 i, bool go, float[1,1,4,4] a)
           => (bool on, float[1,1,4,4] t40) {
@@ -153,7 +153,7 @@ BIASED = """g (int64 n, float[2,4] x, int64 k) => (float[T,4] r) {
 }""".replace("SMALL", SMALL)
 
 
-def test_numpy_has_what_the_other_engine_refuses(rng: np.random.Generator):
+def test_numpy_runs_operators_that_the_other_engine_refuses(rng: np.random.Generator):
     """It aligns corners wrong where a length is not whole, so its kernel is told to fail there."""
     text = """g (int64 n, float[1,1,4,4] x) => (float[T,1,1,H,W] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[1,1,H,W] t40) {
@@ -170,7 +170,7 @@ def test_numpy_has_what_the_other_engine_refuses(rng: np.random.Generator):
     assert len(natives(session)[0].compiler.host_kernels._ready) == 1
 
 
-def test_its_failure_says_where(rng: np.random.Generator):
+def test_a_failed_host_kernel_names_path_and_iteration(rng: np.random.Generator):
     text = """g (int64 n, float[1] x) => (float[T] r) {
       r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float t40) {
         on = Identity (go)
@@ -186,7 +186,7 @@ def test_its_failure_says_where(rng: np.random.Generator):
         session.run(None, {"n": np.array(3), "x": floats(rng, 1)})
 
 
-def test_what_nobody_knows_the_type_of_is_held(rng: np.random.Generator):
+def test_results_of_unknown_type_are_boxed(rng: np.random.Generator):
     """It fits no shapes one could try, so even its rank is not known before it is called."""
     text = BIASED.replace("t0 = ReduceSum", "s = ReduceSum").replace(SMALL, "t40 = Identity (s)")
     options = treadle.RunOptions()
@@ -197,7 +197,7 @@ def test_what_nobody_knows_the_type_of_is_held(rng: np.random.Generator):
     assert_same(session.run(None, feed, options), whole.run(None, feed), ["r"])
 
 
-def test_bounds_are_kept_that_the_other_engine_has_not(rng: np.random.Generator):
+def test_iteration_limits_hold_around_host_kernels(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + GELU)
     options = treadle.RunOptions()
     options.max_iterations = 7
@@ -207,7 +207,7 @@ def test_bounds_are_kept_that_the_other_engine_has_not(rng: np.random.Generator)
         session.run(None, {**feed, "n": np.array(8)}, options)
 
 
-def test_other_elements_at_the_place_of_those_that_are_gone():
+def test_kernels_of_freed_constants_are_not_reused():
     """A kernel made for a constant is another one's only while that constant lives."""
     x, w, y = (Value(name, tensor("float32", 2)) for name in "xwy")
     kernels = HostKernels((delegate.Onnxruntime(),))
@@ -221,7 +221,7 @@ def test_other_elements_at_the_place_of_those_that_are_gone():
     assert [added(number) for number in (8, 16, 32, 64)] == [[8] * 2, [16] * 2, [32] * 2, [64] * 2]
 
 
-def test_its_constants_are_held_once_for_all_shapes_of_the_run(rng: np.random.Generator):
+def test_constants_of_a_host_kernel_are_shared_by_all_shapes(rng: np.random.Generator):
     text = """g (int64 n, float[A,4] x) => (float[A,4] y) {
       w = Constant <value = float[4] {1, 2, 3, 4}> ()
       y = Loop (n, "", x) <body = f (int64 i, bool go, float[A,4] a)
@@ -237,7 +237,7 @@ def test_its_constants_are_held_once_for_all_shapes_of_the_run(rng: np.random.Ge
     assert len(native.compiler.host_kernels._ready) == 1
 
 
-def test_extents_that_hang_on_the_data():
+def test_data_dependent_extents_of_host_kernels():
     """Of zeros it gives one element, and of ones: so it is taken to give one always, but once."""
     text = """g (int64 n, float[5] x) => (float y) {
       zero = Constant <value = float {0}> ()
@@ -257,7 +257,7 @@ def test_extents_that_hang_on_the_data():
     assert escapes(session) == ["Unique"]
 
 
-def test_whole_numbers_are_numpys(rng: np.random.Generator):
+def test_integer_operators_run_in_numpy(rng: np.random.Generator):
     """onnxruntime rounds those that interp cuts off, and the other way round."""
     text = """g (int64 n, uint8[1,1,4,4] x) => (uint8[1,1,10,10] y) {
       zero = Constant <value = uint8 {0}> ()

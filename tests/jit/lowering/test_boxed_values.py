@@ -254,7 +254,7 @@ STEPS = {
     st.integers(1, 4), st.integers(0, 5),
 )  # fmt: skip
 @settings(max_examples=20, deadline=None)
-def test_any_lengths(lengths, step, extent, n):
+def test_random_lengths_of_sequences(lengths, step, extent, n):
     rng = seeded((lengths, step, extent, n))
     text = f"""g (int64 n, seq(float[A]) p, float[E] e) => (seq(float[B]) r) {{
       r = Loop (n, "", p) <body = f (int64 i, bool go, seq(float[C]) s)
@@ -282,7 +282,7 @@ def test_a_position_out_of_range_is_the_interpreters_error(rng: np.random.Genera
         session.run(None, {"n": np.array(4), "p": items})
 
 
-def test_threads_hold_what_is_theirs(rng: np.random.Generator):
+def test_threads_have_separate_boxed_values(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + BEAM, engines=("jit", "interp"))
     feeds = [{"n": np.array(9), "p": [floats(rng, k) for k in lengths]}
              for lengths in ((2, 3, 1), (1, 2), (4, 4, 1, 2), (3, 1))]  # fmt: skip
@@ -302,7 +302,7 @@ def test_threads_hold_what_is_theirs(rng: np.random.Generator):
         assert_same(each, wanted[number], ["r", "c"])
 
 
-def test_what_is_given_is_nobody_elses_memory(rng: np.random.Generator):
+def test_returned_rows_own_their_memory(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + GROWING, engines=("jit", "interp"))
     feed = {"n": np.array(3), "p": floats(rng, 2)}
     rows, _ = session.run(None, dict(feed))

@@ -112,7 +112,7 @@ def test_a_state_of_a_scan_that_changes_its_shape_is_the_interpreters_error():
     assert str(found.value) == str(wanted.value)
 
 
-def test_a_state_whose_rank_the_body_does_not_tell(rng):
+def test_a_boxed_state_of_unknown_rank(rng):
     text = """g (float[T,6] x, float[6] h, int64[R] shape) => (float[6] last, float[T,6] y) {
       last, y = Scan <num_scan_inputs = 1, body = b (float[6] s, float[6] e) => (t, o) {
         square = Reshape (s, shape)
@@ -127,7 +127,7 @@ def test_a_state_whose_rank_the_body_does_not_tell(rng):
     check(text, {**feed, "shape": np.array([6])}, {**feed, "shape": np.array([2, 3])})
 
 
-def test_low_precision(rng):
+def test_boxed_values_of_low_precision(rng):
     text = """g (float[T,4] x, float8e4m3fn[4] h) => (float8e4m3fn[4] last, float8e4m3fn[T,4] y) {
       last, y = Scan <num_scan_inputs = 1, body = b (float8e4m3fn[4] s, float[4] e)
           => (float8e4m3fn[4] t, float8e4m3fn[4] o) {

@@ -65,7 +65,7 @@ def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis, rng):
     assert asked[2] < 40
 
 
-def test_states_that_grow_at_the_front_and_change_places(rng: np.random.Generator):
+def test_states_that_grow_at_the_front_and_are_swapped(rng: np.random.Generator):
     text = """g (int64 n, float[A] p, float[B] q) => (float[C] a, float[D] b) {
       a, b = Loop (n, , p, q) <body = f (int64 i, bool go, float[E] x, float[F] y)
         => (bool on, float[G] x1, float[H] y1) {
@@ -167,7 +167,7 @@ def test_stacks_of_inner_loops():
     check(text, *({"n": np.array(trips), "x0": np.float32(0.25)} for trips in TRIPS))
 
 
-def test_elements_of_one_shape_that_only_the_body_knows(rng: np.random.Generator):
+def test_stacked_elements_whose_shape_the_body_computes(rng: np.random.Generator):
     text = """g (int64 n, int64 m, float[8] p) => (float[N,M] s) {
       s = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float[M] s) {
         on = Identity (go)
@@ -231,7 +231,7 @@ def test_ten_thousand_runs_hold_no_more_memory(rng: np.random.Generator):
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 9)])
-def test_what_is_found_in_data(shape, rng):
+def test_data_dependent_extents_of_nonzero_and_compress(shape, rng):
     axes = ",".join(map(str, shape))
     text = f"""g (int64 n, float[{axes}] p) => (float[N] s, int64[N] c, float[N] t) {{
       s, c, t = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 c, float t) {{
@@ -274,7 +274,7 @@ def test_a_reshaped_state_that_grows_is_multiplied_with(rng: np.random.Generator
     check(text, {"n": np.array(5), "p": floats(rng, 6, 8, 4), "q": floats(rng, 1, 8, 4)})
 
 
-def test_an_extent_that_what_it_is_joined_with_tells(rng: np.random.Generator):
+def test_an_extent_inferred_from_the_other_operand_of_a_concat(rng: np.random.Generator):
     text = """g (int64 n, float[1,6] p, float[1,3] q) => (float[2,3] a, int64 k) {
       zeros = Constant <value = float[2,3] {0, 0, 0, 0, 0, 0}> ()
       a, k = Loop (n, "", zeros, n) <body = f (int64 i, bool go, float[2,3] x, int64 m)
@@ -292,7 +292,7 @@ def test_an_extent_that_what_it_is_joined_with_tells(rng: np.random.Generator):
     check(text, {"n": np.array(3), "p": floats(rng, 1, 6), "q": floats(rng, 1, 3)})
 
 
-def test_a_stack_of_which_only_the_extents_are_asked():
+def test_a_stack_read_by_shape_only():
     text = """g (int64 n) => (int64 a) {
       three = Constant <value = int64 {3}> ()
       zero = Constant <value = int64 {0}> ()

@@ -127,7 +127,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_operators_on_what_grows(name, rng):
+def test_operators_on_growing_states(name, rng):
     text = f"""g (int64 n, float[A,4] p, float[4] g) => (float[B,4] a, float[N] s, float[N] t) {{
       a, s, t = Loop (n, , p) <body = f (int64 i, bool go, float[C,4] x)
         => (bool on, float[D,4] x1, float s, float t) {{
@@ -155,7 +155,7 @@ def test_operators_on_what_grows(name, rng):
 
 
 @pytest.mark.parametrize("word", ["int32", "uint32", "int64", "uint64"])
-def test_whole_numbers_that_grow(word, rng):
+def test_integer_operators_on_growing_states(word, rng):
     text = f"""g (int64 n, {word}[A,4] p)
         => ({word}[B,4] a, {word}[N,4] s, {word}[N] t, float[N] u) {{
       a, s, t, u = Loop (n, , p) <body = f (int64 i, bool go, {word}[C,4] x)
@@ -189,7 +189,7 @@ OLD_HEAD = '<ir_version: 6, opset_import: ["" : 11]>\n'
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
-def test_rows_of_everything_from_an_axis_on(operator, axis, rng):
+def test_operators_that_flatten_from_an_axis(operator, axis, rng):
     text = f"""g (int64 n, float[1,A,2] p) => (float[1,B,2] a, float[N] s) {{
       a, s = Loop (n, , p) <body = f (int64 i, bool go, float[1,C,2] x)
         => (bool on, float[1,D,2] x1, float s) {{
@@ -220,7 +220,7 @@ MOVED = """g (int64[N] widths, float[6] row0) => (float[6] last, float[N,6] rows
 }"""
 
 
-def test_pads_that_only_the_run_tells():
+def test_pads_computed_at_run_time():
     row = np.arange(1, 7, dtype=np.float32)
     check(MOVED, *({"widths": np.array(widths), "row0": row} for widths in ([0, 1, 2], [6], [3])))
 
@@ -234,7 +234,7 @@ def outcome(text, engines, feed):
         return str(error)
 
 
-def test_a_pad_below_zero_is_another_engines():
+def test_negative_pads_go_to_another_engine():
     feed = {"widths": np.array([-2, 1]), "row0": np.arange(1, 7, dtype=np.float32)}
     found = outcome(HEAD + MOVED, ("jit", "interp"), feed)
     assert found == outcome(HEAD + MOVED, ("interp",), feed)
@@ -277,7 +277,7 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
     [("steps", "forward"), ("batch", "bidirectional"), ("ended steps", "reverse")],
 )
 @pytest.mark.parametrize("operator", GATES)
-def test_recurrent_operators_over_what_grows(operator, long, direction, rng):
+def test_recurrent_operators_on_growing_states(operator, long, direction, rng):
     directions, size = 2 if direction == "bidirectional" else 1, GATES[operator] * 3
     axis = 1 if long != "batch" else 0
     ends = "" if long != "ended steps" else "e"

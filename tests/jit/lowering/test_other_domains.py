@@ -47,7 +47,7 @@ def test_the_length_of_a_row(length) -> None:
 
 
 @pytest.mark.parametrize("lengths", [(-1, 3, 3), (4, 3, 3), (2, 3, 2)])
-def test_a_length_that_the_row_has_not_is_left_to_another_engine(lengths) -> None:
+def test_a_length_beyond_the_row_is_left_to_another_engine(lengths) -> None:
     step = leaf("SequenceLength", 1, 3, 1, "treadle")
     length, *extents = lengths
     with pytest.raises((Declined, FallbackRequired)):

@@ -33,7 +33,9 @@ def round_trip(word: str, kind: str, scale: str = "[]", axis: str = "") -> str:
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int16"])
 @pytest.mark.parametrize(("word", "dtype"), [("float", np.float32), ("float16", np.float16)])
-def test_there_and_back(kind: str, word: str, dtype: type, rng: np.random.Generator) -> None:
+def test_quantize_and_dequantize(
+    kind: str, word: str, dtype: type, rng: np.random.Generator
+) -> None:
     zero = 100 if kind.startswith("u") else -7
     x = (rng.standard_normal((4, 5)) * 40).astype(dtype)
     x[0, :3] = 60000, -60000, 0
@@ -164,7 +166,7 @@ def test_blocks(
         }, head=HEAD_21)  # fmt: skip
 
 
-def test_blocks_that_do_not_come_out_even_are_called(rng: np.random.Generator) -> None:
+def test_uneven_blocks_are_host_calls(rng: np.random.Generator) -> None:
     text = BLOCKS.replace("AXIS", "0").replace("SIZE", "3").replace("TYPE", "uint8")
     session = treadle.InferenceSession(HEAD_21 + text, engines=("jit", "interp"))
     interp = treadle.InferenceSession(HEAD_21 + text, engines=("interp",))

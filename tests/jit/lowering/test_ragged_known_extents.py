@@ -20,7 +20,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_what_only_a_declaration_tells(sizes, rng):
+def test_the_rank_of_a_split_is_known_from_the_declared_type(sizes, rng):
     """The rank of a Split by dynamic sizes is known from the type of the list only."""
     text = f"""g (int64 n, float[6] x, int64[T,2] e) => (seq(float[D]) r, int64 c) {{
       none = SequenceEmpty <dtype = 1> ()
@@ -55,7 +55,7 @@ def test_a_false_declaration_is_not_believed(rng):
 
 
 @pytest.mark.parametrize("made", ["fed", "carried"])
-def test_lists_that_are_alike_beside_others_keep_their_extents(made, rng):
+def test_uniform_sequences_keep_extents_beside_ragged_ones(made, rng):
     """What is read from them bounds a Slice, which wants to know how many numbers there are."""
     given = {"fed": ("", "", "", ""), "carried": (
         ", e0", ", seq(int64[1]) e", ", seq(int64[1]) e2", "e2 = SequenceInsert (e, next)"

@@ -46,7 +46,7 @@ def native(text, *feeds, head=HEAD):
         held.test_two_lists_change_places,
     ],
 )
-def test_what_could_be_held(test, monkeypatch, rng):
+def test_programs_of_boxed_sequences_run_as_ragged_ones(test, monkeypatch, rng):
     monkeypatch.setattr(held, "check", native)
     test(*[rng][: len(signature(test).parameters)])
 
@@ -159,7 +159,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_branches_of_unlike_parts_are_held(name, rng):
+def test_branches_with_unlike_components_are_boxed(name, rng):
     one, other = GIVEN[name]
     text = f"""g (int64 n, bool c, seq(float[A]) x) => (int64[T] r) {{
       r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 has) {{
@@ -173,7 +173,7 @@ def test_branches_of_unlike_parts_are_held(name, rng):
     check(text, *({"n": np.array(3), "c": np.array(c), "x": items} for c in (True, False)))
 
 
-def test_what_cannot_be_taken_apart_is_held(monkeypatch, rng):
+def test_a_failed_scalarization_boxes_the_sequence(monkeypatch, rng):
     def fault(block):
         raise ValueError("a fault")
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_taken_apart_is_held(monkeypatch, rng):
         check(held.GROWING, {"n": np.array(5), "p": floats(rng, 2)})
 
 
-def test_sizes_of_two_axes(rng):
+def test_split_sizes_of_rank_two_are_an_error(rng):
     text = """g (int64 n, float[A] x, int64[S,U] sizes) => (int64[T] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, int64 c) {
         on = Identity (go)
@@ -212,7 +212,7 @@ ONE_LENGTH = """g (int64 n, float[A] x, int64 size) => (int64[T] y) {
 }"""
 
 
-def test_a_length_without_bounds(rng):
+def test_a_split_length_of_any_size(rng):
     most = np.iinfo(np.int64).max
     feeds = [{"n": np.array(2), "x": floats(rng, 3), "size": np.array(size)} for size in (2, most)]
     native(ONE_LENGTH, *feeds)
@@ -309,7 +309,7 @@ LINES = {
 @given(st.lists(st.sampled_from(sorted(LINES)), min_size=1, max_size=5),
        st.lists(st.integers(0, 4), min_size=2, max_size=4), st.integers(0, 6))  # fmt: skip
 @settings(max_examples=25, deadline=None)
-def test_any_steps(steps, lengths, n, rng):
+def test_random_sequence_programs(steps, lengths, n, rng):
     lines = "\n".join(
         f"n{k} = SequenceLength (t{k}) at{k} = Mod (i, n{k}) x{k} = SequenceAt (t{k}, at{k}) "
         + LINES[step].format(k, k + 1)
@@ -336,7 +336,7 @@ def test_any_steps(steps, lengths, n, rng):
     native(text, {"n": np.array(n), "q": items, "p": floats(rng, 3)})
 
 
-def test_a_position_in_what_is_always_empty(rng):
+def test_a_position_in_an_always_empty_sequence(rng):
     text = """g (int64 n, seq(float[A]) q, seq(float[B]) r, float[2] p) => (float[T] y) {
       y = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float y) {
         on = Identity (go)

@@ -62,7 +62,7 @@ def test_elements_are_put_in_taken_out_and_read_anywhere(count, rng):
     check(text, *feeds)
 
 
-def test_lists_of_what_an_iteration_has(rng: np.random.Generator):
+def test_sequences_built_and_read_in_one_iteration(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (float[2] r) {
       r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
         on = Identity (go)
@@ -90,7 +90,7 @@ def test_an_empty_list_that_is_fed(rng: np.random.Generator):
     check(text, *({"n": np.array(2), "p": items, "q": floats(rng, 3)} for items in lists))
 
 
-def test_an_empty_list_of_elements_that_only_the_body_tells(rng: np.random.Generator):
+def test_an_empty_sequence_typed_by_the_body(rng: np.random.Generator):
     text = """g (int64 n, float[2,3] p) => (float[A,3] r) {
       s = SequenceEmpty ()
       t = Loop (n, "", s) <body = f (int64 i, bool go, s) => (bool on, u) {
@@ -108,7 +108,7 @@ def test_an_empty_list_of_elements_that_only_the_body_tells(rng: np.random.Gener
     check(text, *({"n": np.array(n), "p": floats(rng, 2, 3)} for n in (1, 2, 3)))
 
 
-def test_a_list_of_rows_whose_extent_only_data_tells_is_native(rng: np.random.Generator):
+def test_rows_of_data_dependent_extent_are_native(rng: np.random.Generator):
     text = """g (float[?,?] x) => (float[?,?] r) {
       zero = Constant <value = int64[1] {0}> ()
       one = Constant <value = int64[1] {1}> ()
@@ -168,7 +168,7 @@ def test_lists_within_lists_of_loops_and_branches(rng: np.random.Generator):
     check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in (2, 3, 6)))
 
 
-def test_pieces_of_a_tensor(rng: np.random.Generator):
+def test_split_to_sequence_of_a_tensor(rng: np.random.Generator):
     text = """g (int64 n, float[4,3,5] p) => (float[N] r, float[N,4,5] q) {
       r, q = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float r, float[4,5] e) {
         on = Identity (go)
@@ -187,7 +187,7 @@ def test_pieces_of_a_tensor(rng: np.random.Generator):
     check(text, *({"n": np.array(n), "p": floats(rng, 4, 3, 5)} for n in (1, 3)))
 
 
-def test_optionals_are_what_they_hold(rng: np.random.Generator):
+def test_optionals_are_replaced_by_their_elements(rng: np.random.Generator):
     text = """g (int64 n, float[2] p) => (float[2] r) {
       r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
         on = Identity (go)
@@ -202,7 +202,7 @@ def test_optionals_are_what_they_hold(rng: np.random.Generator):
 
 
 @pytest.mark.parametrize("extents", [(3, 3), (3, 4)], ids=["alike", "held"])
-def test_what_comes_out_is_the_callers_to_write(extents, rng):
+def test_returned_sequences_own_their_memory(extents, rng):
     text = """g (int64 n, seq(float[?]) p) => (seq(float[?]) q, seq(float[?]) r) {
       q, r = Loop (n, , p, p) <body = f (int64 i, bool go, s, t) => (bool on, s1, t1) {
         on = Identity (go)
@@ -252,7 +252,7 @@ def test_two_lists_that_begin_as_one_empty_one(rng: np.random.Generator):
     )
 
 
-def test_two_ranks_in_one_list_are_held(rng: np.random.Generator):
+def test_elements_of_two_ranks_are_boxed(rng: np.random.Generator):
     text = TWO.replace("(w, pp)", "(v, pp)")
     check(text, *({"n": np.array(n), "p": floats(rng, 3), "pp": floats(rng, 3, 2)} for n in (1, 2)))
 
@@ -268,7 +268,7 @@ SIZES = {1: (1,), 2: (2,), 3: (1, 1), 4: (2, 2)}
 
 @pytest.mark.parametrize("number", SIZES)
 @pytest.mark.parametrize("extent", [0, 1, 2, 4])
-def test_sizes_that_are_alike_are_of_the_whole(number, extent, rng):
+def test_equal_split_sizes_are_those_of_the_whole_axis(number, extent, rng):
     sizes = SIZES[number]
     text = f"""g (int64 n, float[A] x) => (int64[T] y) {{
       k = Constant <value = int64[{len(sizes)}] {{{", ".join(map(str, sizes))}}}> ()

@@ -9,7 +9,7 @@ from treadle.jit.lowering import TABLE
 from treadle.jit.policy.operator_table import operators_page
 
 
-def test_the_page_is_true(page: Callable[[str, str], None]) -> None:
+def test_the_operator_page_is_up_to_date(page: Callable[[str, str], None]) -> None:
     page("native.md", operators_page())
 
 

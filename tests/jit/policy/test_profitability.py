@@ -65,7 +65,7 @@ def engine(threads: int, rows: int, size: int) -> str:
     return session.plan.main.regions[0].engine
 
 
-def test_products_of_many_rows_are_onnxruntimes():
+def test_products_of_many_rows_go_to_onnxruntime():
     for threads in (1, 2, 4):
         assert engine(threads, 30, 30) == "jit"
         assert engine(threads, 90, 90) == "jit"

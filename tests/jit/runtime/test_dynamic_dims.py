@@ -54,7 +54,7 @@ def checked(text, feeds):
     return outcomes(native)
 
 
-def test_a_third_length_opens_the_axis_for_all(rng: np.random.Generator):
+def test_a_third_length_makes_the_axis_dynamic(rng: np.random.Generator):
     feeds = [attended(rng, 2, length) for length in (3, 7, *range(20, 60))]
     assert len(checked(ATTENDED, feeds)) == 3
 
@@ -67,7 +67,7 @@ def test_two_axes_that_change_are_two_extents(rng: np.random.Generator):
     assert not [why for why in made if isinstance(why, str)]
 
 
-def test_an_extent_of_one_broadcasts_and_is_no_other(rng: np.random.Generator):
+def test_extents_of_one_broadcast(rng: np.random.Generator):
     text = """g (int64 n, float[A] x, float[B] y) => (float[C] a) {
       a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
         on = Identity (go)
@@ -81,7 +81,7 @@ def test_an_extent_of_one_broadcasts_and_is_no_other(rng: np.random.Generator):
     assert not [why for why in made if isinstance(why, str)]
 
 
-def test_a_shape_that_comes_as_data_beside_an_open_axis(rng: np.random.Generator):
+def test_a_shape_fed_as_data_with_a_dynamic_axis(rng: np.random.Generator):
     text = """g (int64 n, float[A] x0, int64[K] shape) => (float[P,Q] a) {
       zero = Constant <value = float[1,1] {0.0}> ()
       a = Loop (n, "", zero) <body = f (int64 i, bool go, float[P,Q] x)
@@ -95,7 +95,7 @@ def test_a_shape_that_comes_as_data_beside_an_open_axis(rng: np.random.Generator
     checked(text, [{"n": np.array(2), **given} for given in shapes])
 
 
-def test_where_open_kernels_cannot_be_had_all_is_closed_again(monkeypatch, rng):
+def test_without_a_dynamic_kernel_dims_become_static_again(monkeypatch, rng):
     text = """g (int64 n, float[A] x) => (float[A] a) {
       a = Loop (n, "", x) <body = f (int64 i, bool go, float[A] x) => (bool on, float[A] x1) {
         on = Identity (go)
@@ -130,7 +130,7 @@ SUM = """g (int64 n, float[A] x, float[B] y) => (float[A] a) {
 }"""
 
 
-def test_feeds_that_no_kernel_fits_close_nothing(rng: np.random.Generator):
+def test_feeds_that_fail_everywhere_do_not_make_dims_static(rng: np.random.Generator):
     session = treadle.InferenceSession(HEAD + SUM, engines=("jit", "interp"))
     for length in (2, 3, 4):
         session.run(None, {"n": np.array(2), "x": floats(rng, length), "y": floats(rng, length)})
@@ -182,7 +182,7 @@ def test_an_axis_as_long_as_a_sequence_by_chance(rng: np.random.Generator):
     assert not [why for why in made if isinstance(why, str)]
 
 
-def test_lengths_that_were_alike_part_after_another_axis_was_opened():
+def test_equal_lengths_become_separate_dims_when_they_differ():
     text = """g (float[A] x, float[B] y, float[C] z) => (float a, float b) {
       zero = Constant <value = float {0}> ()
       a = Scan <num_scan_inputs = 1, body = f (float s, float e) => (float s1) {
@@ -212,7 +212,7 @@ def opened(openings, *shapes):
     return found.open
 
 
-def test_an_axis_opens_with_its_third_extent():
+def test_an_axis_is_dynamic_from_its_third_extent():
     openings = DynamicDimTracker(DynamicDims())
     assert opened(openings, [(2, 5)], [(3, 5)], [(2, 5)], [(3, 5)]) == {}
     assert list(opened(openings, [(4, 5)])) == [(0, 0)]
@@ -237,7 +237,7 @@ def test_an_axis_as_long_as_a_dynamic_dim_is_that_dim():
     assert found == {(0, 0): told, (1, 0): told}
 
 
-def test_other_dtypes_and_ranks_are_seen_apart():
+def test_dtypes_and_ranks_are_tracked_separately():
     openings = DynamicDimTracker(DynamicDims())
     opened(openings, [(2,)], [(3,)], [(2, 4)])
     assert openings.lengths([np.zeros(4)]).open == {}
@@ -252,7 +252,7 @@ def test_old_shapes_are_forgotten():
 
 @pytest.mark.parametrize("closing", [lambda o, made: [o.miss(made) for _ in range(3)],
                                      lambda o, _: o.close()])  # fmt: skip
-def test_closed_for_good(closing):
+def test_dims_that_always_miss_stay_static(closing):
     openings = DynamicDimTracker(DynamicDims())
     opened(openings, [(2,)], [(3,)], [(4,)])
     made = openings.lengths([np.zeros(4, np.float32)])
@@ -266,7 +266,7 @@ def test_closed_for_good(closing):
     assert openings.lengths([np.zeros(5, np.float32)]) is openings.base
 
 
-def test_a_list_that_is_held_this_time_has_no_length(rng: np.random.Generator):
+def test_a_boxed_sequence_has_no_dynamic_length(rng: np.random.Generator):
     text = """g (int64 n, float[K] p, seq(float[?]) s) => (float[M] r) {
       last = Constant <value = int64 {-1}> ()
       r = Loop (n, , p) <body = f (int64 i, bool go, float[L] a) => (bool on, float[L] b) {

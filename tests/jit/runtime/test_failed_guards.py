@@ -35,7 +35,9 @@ SUPPRESSION = """g (float[N] x) => (float[K] kept) {
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 25])
-def test_suppression_that_shrinks_its_candidates(length: int, rng: np.random.Generator) -> None:
+def test_non_max_suppression_with_shrinking_candidates(
+    length: int, rng: np.random.Generator
+) -> None:
     feeds = [{"x": -np.sort(-rng.random(length)).astype(np.float32)} for _ in range(3)]
     check_uncalled(SUPPRESSION, *feeds)
 
@@ -84,7 +86,7 @@ ONE, SIX = np.array([1, 0, 0, 0, 0, 0], np.float32), np.arange(1, 7, dtype=np.fl
 
 
 @pytest.mark.parametrize("engines", [("jit", "interp"), ("jit", "onnxruntime", "interp")])
-def test_code_that_does_not_fit_twice_is_not_tried_again(engines: tuple[str, ...]) -> None:
+def test_a_kernel_whose_guard_fails_twice_is_dropped(engines: tuple[str, ...]) -> None:
     session = treadle.InferenceSession(HEAD + BROADCAST, engines=engines)
     for trips in (2, 5, 1, 3):
         feeds = {"n": np.array(trips), "x": SIX, "y": ONE}
@@ -93,7 +95,7 @@ def test_code_that_does_not_fit_twice_is_not_tried_again(engines: tuple[str, ...
     assert "failed twice in a row" in session.explain()
 
 
-def test_code_that_fits_between_is_kept() -> None:
+def test_a_kernel_that_succeeds_between_failures_is_kept() -> None:
     session = treadle.InferenceSession(HEAD + BROADCAST, engines=("jit", "interp"))
     for trips in (2, 0, 5, 1, 3):
         for y, added in ((ONE, 1), (SIX, SIX)):

@@ -33,7 +33,7 @@ def session_of(text: str) -> treadle.InferenceSession:
 
 
 @pytest.mark.parametrize("trips", [-3, 0, 1, 5])
-def test_no_iterations_are_no_reason_to_leave_native_code(trips):
+def test_zero_iterations_stay_native(trips):
     session = session_of(SUM)
     last, stacked = session.run(None, {"n": np.array(trips), "p": P})
     count = max(trips, 0)
@@ -118,7 +118,7 @@ def test_results_are_arrays_of_their_own():
     assert np.array_equal(P, np.arange(4))
 
 
-def test_where_elements_are_is_found_without_knowing_how_arrays_are_laid_out(monkeypatch):
+def test_the_data_pointer_slot_of_arrays_is_found(monkeypatch):
     monkeypatch.setattr(array_memory, "_offset", lambda: None)
     array_memory.data_pointer_slot.cache_clear()
     try:
@@ -201,7 +201,7 @@ def test_shapes_of_dynamic_values_are_companions():
     assert region.engine == "jit"
 
 
-def test_a_step_others_read_as_well_stays_where_it_is():
+def test_a_step_with_other_readers_is_no_companion():
     text = """g (int64 n, float[K,K] p) => (float[K,K] last, float[K,K] other) {
       start = Tanh (p)
       other = MatMul (start, start)
@@ -253,7 +253,7 @@ def test_steps_join_a_loop_whose_extents_only_data_tells():
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_they_are_left_out_where_they_turn_out_to_be_large(is_first):
+def test_companions_that_are_large_at_run_time_are_dropped(is_first):
     session = treadle.InferenceSession(HEAD + UNTOLD)
     interp = treadle.InferenceSession(HEAD + UNTOLD, engines=("interp",))
     sizes = (100_000, 3) if is_first else (3, 100_000)

@@ -57,7 +57,7 @@ def stopped(session, options, error):
     return str(raised.value)
 
 
-def test_max_seconds(session, slow):
+def test_max_seconds_ends_a_run_that_waits_for_llvm(session, slow):
     options = treadle.RunOptions()
     options.max_seconds = 0.05
     told = stopped(session, options, LimitExceeded)
@@ -81,7 +81,7 @@ def test_a_kernel_compiled_in_the_background_is_used(session, slow):
     assert not slow.is_set()
 
 
-def test_terminate(session, slow):
+def test_terminate_ends_a_run_that_waits_for_llvm(session, slow):
     options = treadle.RunOptions()
 
     def end():
@@ -94,7 +94,7 @@ def test_terminate(session, slow):
     thread.join()
 
 
-def test_in_a_thread_that_waits_for_another_one_to_compile(session, slow):
+def test_max_seconds_ends_a_run_that_waits_for_another_thread(session, slow):
     first = threading.Thread(target=session.run, args=(None, FEED))
     first.start()
     assert slow.wait(10)

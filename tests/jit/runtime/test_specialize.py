@@ -27,7 +27,7 @@ def feed(rng: np.random.Generator, *shapes):
     return {"start": np.float32(0), **arrays}
 
 
-def test_what_is_sliced_together_is_one_extent_through_any_loop(rng: np.random.Generator):
+def test_inputs_sliced_together_share_one_dim(rng: np.random.Generator):
     pairs = [("x", "y"), ("z", "w"), ("y", "z")]
     model = text(*(scan(f"r{k}", *pair) for k, pair in enumerate(pairs)))
     check(model, *(feed(rng, *[(length,)] * 4) for length in (5, 1, 7)))
@@ -50,7 +50,7 @@ def test_an_axis_counted_from_the_end(rng: np.random.Generator):
     check(model, *({**feed(rng, *[(2, length)] * 4), "start": start} for length in (4, 1, 6)))
 
 
-def test_what_is_read_otherwise_too_is_closed(rng: np.random.Generator):
+def test_a_sliced_input_with_other_readers_is_static(rng: np.random.Generator):
     whole = scan("r1", "x", "x").replace(
         "m = Mul (e, f)", "k = Mul (y, e)\n m = ReduceSum <keepdims = 0> (k)"
     )

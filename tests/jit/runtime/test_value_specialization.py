@@ -22,7 +22,7 @@ TEXT = """g (int64[1] length, float[5] x, int64 n) => (float[5] y) {
 }"""
 
 
-def test_values_then_any():
+def test_after_a_few_values_one_kernel_serves_all():
     session = treadle.InferenceSession(HEAD + TEXT, engines=("jit", "interp"))
     plain = treadle.InferenceSession(HEAD + TEXT, engines=("interp",))
     x = np.linspace(-1, 1, 5, dtype=np.float32)
@@ -33,7 +33,7 @@ def test_values_then_any():
     assert [len(keys) for keys in made] == [3], "two lengths have their own, the others share one"
 
 
-def test_a_trip_count_is_no_shape():
+def test_a_trip_count_is_not_specialized():
     session = treadle.InferenceSession(HEAD + TEXT, engines=("jit", "interp"))
     x = np.linspace(-1, 1, 5, dtype=np.float32)
     for trips in range(6):
@@ -41,7 +41,7 @@ def test_a_trip_count_is_no_shape():
     assert all(len(native.cache.compiled) == 1 for native in natives(session))
 
 
-def test_the_most_trips_of_a_loop_with_a_condition_are_no_shape():
+def test_the_trip_limit_of_a_while_loop_is_not_specialized():
     text = """g (int64 n, float[5] x) => (float[5] y, float[N,5] ys) {
       y, ys = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
         => (bool on, float[5] b, float[5] c) {

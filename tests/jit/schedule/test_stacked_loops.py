@@ -64,12 +64,12 @@ def feeds(rng) -> list[np.ndarray]:
     return [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
 
 
-def test_a_cascade_is_one_loop():
+def test_a_chain_of_loops_is_fused():
     assert loops(CASCADE) == 1
 
 
 @pytest.mark.parametrize("results", ["%h_last, %g_last, %s_last", "%y, %z, %s_last", "%s_last"])
-def test_the_same_bits(results, rng):
+def test_fused_loops_give_the_same_bits(results, rng):
     text = CASCADE.replace("%h_last, %g_last, %s_last", results)
     given = feeds(rng)
     wanted = run_kernel(text, *given)
@@ -90,7 +90,7 @@ DECLINED = [
 
 
 @pytest.mark.parametrize(("old", "new", "reason"), DECLINED)
-def test_loops_stay_apart(old, new, reason):
+def test_loops_that_cannot_be_fused(old, new, reason):
     text = SECOND.replace(old, new).replace(
         "kernel\n", "kernel\n  %limit: float32[] = constant 4\n"
     )
@@ -99,7 +99,7 @@ def test_loops_stay_apart(old, new, reason):
     assert loops(text) == 2
 
 
-def test_the_two_that_could_be_one_are():
+def test_two_of_three_loops_are_fused():
     assert loops(SECOND) == 1
 
 
@@ -112,7 +112,7 @@ def test_a_stack_in_another_order_is_not_consumed(old):
     assert loops(text) == 2
 
 
-def test_a_large_matrix_keeps_loops_apart():
+def test_a_large_matrix_prevents_fusion():
     text = SECOND.replace(
         "%k: float32[3] = input 3", "%k: float32[3] = input 3\n  %w: float32[3,400] = input 4"
     )

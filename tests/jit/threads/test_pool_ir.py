@@ -65,11 +65,11 @@ def is_helped(share: Share) -> bool:
     return any(share(LARGE) == [True, False] for _ in range(20))
 
 
-def test_large_nests_are_shared_at_once(share):
+def test_large_nests_run_in_parallel_at_once(share):
     assert is_helped(share)
 
 
-def test_so_it_has_after_a_pause_in_which_helpers_fell_asleep(share, words):
+def test_sleeping_workers_are_woken_for_parallel_nests(share, words):
     words[MODE] = 1
     for _ in range(3):
         assert is_helped(share)
@@ -79,7 +79,7 @@ def test_so_it_has_after_a_pause_in_which_helpers_fell_asleep(share, words):
             time.sleep(0.01)
 
 
-def test_each_time_help_stalls_it_is_done_without_four_times_as_long(share, words):
+def test_each_stall_makes_the_backoff_four_times_as_long(share, words):
     pauses = []
     for _ in range(6):
         words[STALLED], words[LEFT] = 1, 0
@@ -88,7 +88,7 @@ def test_each_time_help_stalls_it_is_done_without_four_times_as_long(share, word
     assert pauses == [32, 128, 512, 2048, 4096, 4096]
 
 
-def test_no_worker_is_woken_during_a_pause(share, words):
+def test_no_worker_is_woken_during_a_backoff(share, words):
     words[STALLED] = 1
     share(LARGE)
     before = words[LEFT]
@@ -97,7 +97,7 @@ def test_no_worker_is_woken_during_a_pause(share, words):
     assert words[16] != 1
 
 
-def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monkeypatch):
+def test_an_interrupt_at_the_end_of_a_run_releases_the_pool(monkeypatch):
     def interrupted(_: thread_pool.ThreadPool) -> None:
         raise KeyboardInterrupt
 
@@ -109,7 +109,7 @@ def test_an_interrupt_that_strikes_at_the_end_of_a_run_gives_the_team_back(monke
     assert not fresh.lock.locked()
 
 
-def test_helpers_that_never_end_keep_the_words_they_look_at():
+def test_workers_keep_the_memory_of_their_pool_alive():
     def begun() -> weakref.ref[object]:
         gone = thread_pool.ThreadPool()
         assert gone.start_workers(2)

@@ -90,7 +90,7 @@ def test_any_number_of_threads_gives_the_same_bits(name):
 
 @pytest.mark.parametrize("name", ["heat", "lstm_64_b16", "cache", "invariant"])
 @pytest.mark.parametrize("patience", [0, 1000])
-def test_so_does_a_run_that_finds_out_whether_help_pays(monkeypatch, name, patience):
+def test_autotuned_runs_give_the_same_bits(monkeypatch, name, patience):
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", False)
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", patience)
     instance = REGISTERED[name].make(10 * REGISTERED[name].small)
@@ -101,7 +101,7 @@ def test_so_does_a_run_that_finds_out_whether_help_pays(monkeypatch, name, patie
             assert same_bits(together.run(None, instance.feed), wanted), threads
 
 
-def test_one_thread_has_no_helpers(monkeypatch):
+def test_one_thread_starts_no_workers(monkeypatch):
     fresh = thread_pool.ThreadPool()
     monkeypatch.setattr(thread_pool, "_pools", [fresh])
     session(HEAD + LONG, 1).run(None, {"n": np.array(3), "p": P})
@@ -110,7 +110,7 @@ def test_one_thread_has_no_helpers(monkeypatch):
     assert fresh.workers == 2
 
 
-def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
+def test_memory_of_a_dropped_pool_lives_as_long_as_its_workers():
     fresh = thread_pool.ThreadPool()
     words = weakref.ref(fresh.words)
     assert fresh.start_workers(3)
@@ -119,7 +119,7 @@ def test_words_of_a_team_that_is_forgotten_stay_with_its_helpers():
     assert words() is not None
 
 
-def test_all_processors_of_the_process_are_meant_by_none():
+def test_the_default_thread_count_is_the_processor_count():
     wanted = processor_count()
     assert Jit.of(treadle.SessionOptions()).threads == wanted
     assert Jit.of(treadle.SessionOptions(intra_op_num_threads=7)).threads == 7
@@ -151,7 +151,7 @@ def test_random_programs_give_the_same_bits(program):
 
 @settings(max_examples=20)
 @given(programs(grows=True))
-def test_so_do_those_of_extents_that_only_the_run_tells(program):
+def test_random_programs_of_dynamic_extents_give_the_same_bits(program):
     assert_alike(program)
 
 
@@ -176,7 +176,7 @@ def test_an_error_is_that_of_one_thread():
 
 
 @pytest.mark.parametrize("bound", [{"max_iterations": 50}, {"max_seconds": 0.05}])
-def test_bounds_hold(bound):
+def test_limits_hold_in_parallel_nests(bound):
     made = session(HEAD + LONG, 3)
     options = treadle.RunOptions(**bound)
     with pytest.raises(RunError):
@@ -189,7 +189,7 @@ def begin_and_run(timer: threading.Timer, made: treadle.InferenceSession) -> Non
     made.run(None, {"n": np.array(10**7), "p": P})
 
 
-def test_a_signal_ends_a_run():
+def test_an_interrupt_ends_a_parallel_run():
     made = session(HEAD + LONG, 3)
     wanted = made.run(None, {"n": np.array(3), "p": P})
     gc.collect()  # Python drops a KeyboardInterrupt that is raised in a finalizer
@@ -210,7 +210,7 @@ def test_eight_threads_on_one_session():
         assert all(same_bits(work.result(60), wanted) for work in works)
 
 
-def test_runs_by_the_thousand(monkeypatch):
+def test_thousands_of_parallel_runs(monkeypatch):
     """Helpers that come, go and are late are never waited for in vain."""
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", False)
     made = session(HEAD + LONG, 3)
@@ -233,7 +233,7 @@ def test_a_pool_in_use_serves_one_kernel():
 SLEEPING = 4.0
 
 
-def test_helpers_sleep_between_runs():
+def test_workers_sleep_between_runs():
     made = session(HEAD + LONG, 3)
     made.run(None, {"n": np.array(50), "p": P})
     ended = time.monotonic() + SLEEPING
@@ -265,7 +265,7 @@ print("done", flush=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that fork")
-def test_a_forked_process_has_helpers_of_its_own_and_the_interpreter_can_exit_at_any_time():
+def test_a_forked_process_has_workers_of_its_own_and_exits():
     made = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CHILD], capture_output=True, text=True, timeout=100,
         check=False,

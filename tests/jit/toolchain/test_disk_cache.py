@@ -57,7 +57,7 @@ def test_a_kernel_is_made_once(tmp_path):
     assert all(map(np.array_equal, found, wanted))
 
 
-def test_a_table_of_constants_is_found_again(tmp_path):
+def test_kernels_with_large_constants_are_found_again(tmp_path):
     numbers = ", ".join(f"{k}.5" for k in range(40))
     text = LOOP.replace("float[3] {0.5, 0.25, 0.125}", f"float[40,1] {{{numbers}}}")
     text = text.replace("x1 = Mul", "m = Mul").replace(
@@ -83,7 +83,7 @@ def test_sessions_of_a_process_share_kernels_in_memory():
     assert made.machine.was_kept
 
 
-def test_the_kernels_of_late_are_found_without_a_disk(monkeypatch):
+def test_recent_kernels_are_found_in_memory(monkeypatch):
     monkeypatch.setattr(compilation, "_MAX_RECENT_KERNELS", 2)
     texts = [LOOP.replace("0.25", number) for number in ("0.25", "0.26", "0.27")]
 

@@ -241,7 +241,7 @@ def test_unknown_relocations_are_refused(made, name):
 
 
 @given(st.data())
-def test_damage_never_does_more_than_being_refused(made, data):
+def test_damaged_object_files_load_or_are_refused(made, data):
     damaged = bytearray(made)
     for _ in range(data.draw(st.integers(1, 4), label="how often")):
         at = data.draw(st.integers(0, len(made) - 1), label="where")
@@ -371,7 +371,7 @@ def test_a_process_that_finds_its_kernel_never_loads_llvm(tmp_path):
     assert maker[1:] == finder[1:]
 
 
-def test_a_process_without_the_linker_does_all_with_llvm(tmp_path):
+def test_without_the_elf_loader_llvm_links(tmp_path):
     maker, finder = printed(tmp_path, "LLVM"), printed(tmp_path, "LLVM")
     assert int(finder[0]) > 0
     assert maker[1:] == finder[1:] == printed(tmp_path, "linker")[1:]

@@ -20,7 +20,7 @@ BRANCH = """g (float[{dim}] x, bool c) => (float[a] y) {{
     ("dim", "condition", "then", "left"),
     [("1", "k", "Squeeze", "Squeeze"), ("3", "k", "Squeeze", "Neg"), ("n", "c", "Neg", "Neg")],
 )
-def test_an_if_without_a_choice_goes(dim, condition, then, left):
+def test_an_if_with_a_constant_condition_is_inlined(dim, condition, then, left):
     text = BRANCH.format(dim=dim, condition=condition, then=then)
     model, _ = cleaned(text)
     assert operators(model)[-1] == left
@@ -29,7 +29,7 @@ def test_an_if_without_a_choice_goes(dim, condition, then, left):
 
 
 @pytest.mark.parametrize(("condition", "then"), [("k", "Neg"), ("k", "Squeeze"), ("c", "Exp")])
-def test_an_if_with_a_choice_stays(condition, then):
+def test_an_if_with_an_unknown_condition_stays(condition, then):
     text = BRANCH.format(dim="n", condition=condition, then=then)
     done = cleaned(text, fold_branches)[1].done
     assert (done == ()) == (then != "Neg")

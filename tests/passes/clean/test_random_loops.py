@@ -83,7 +83,7 @@ def outcome(call: Callable, *given) -> list | None:
 
 
 @given(programs())
-def test_a_cleaned_loop_does_what_it_did(program):
+def test_a_simplified_random_loop_gives_the_same(program):
     text, feeds = program
     model = load(text)
     better, report = simplify(model)

@@ -159,7 +159,7 @@ def test_opsets_in_which_all_that_it_takes_can_be_said(line, opset, sliced):
     same(load(text, opset), model, X[:3, 0, :2], X[0, 0, :2])
 
 
-def test_elements_that_differ_stay_in_a_loop():
+def test_stacked_elements_of_unlike_shapes_keep_the_loop():
     text = OLD.replace("LINE", "r = Gather (x, i)").replace("e = Neg (w)", "e = Range (o, i, u)")
     text = text.replace("float[2] e)", "int64[k] e)").replace("float[a,b] z", "int64[a,b] z")
     numbers = "o = Constant <value = int64 {0}> () u = Constant <value = int64 {1}> ()"

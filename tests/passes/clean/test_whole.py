@@ -32,7 +32,7 @@ MAMBA = """mamba (float[1,L,4] u, float[1,L,4] dt, float[1,L,2] B, float[1,L,2] 
   y = ConcatFromSequence <axis = 1, new_axis = 1> (l) }"""
 
 
-def test_a_selective_scan_slices_once_what_it_sliced_in_every_step(rng: np.random.Generator):
+def test_a_selective_scan_slices_outside_the_loop(rng: np.random.Generator):
     model, _ = cleaned(MAMBA, opset=17)
     (path,) = (visit.path for visit in walk(model) if isinstance(visit.step, Loop))
     assert sorted(operators(model, f"{path}.body")) == [
@@ -44,7 +44,7 @@ def test_a_selective_scan_slices_once_what_it_sliced_in_every_step(rng: np.rando
         same(load(MAMBA, 17), model, *feeds)
 
 
-def test_a_list_of_one_element_is_no_list():
+def test_a_sequence_of_one_element_is_removed():
     text = """g (float[2] x) => (float[m,2] y) {
         n = Constant <value_int = 1> () l0 = SequenceEmpty ()
         l = Loop (n, "", l0) <body = b (int64 i, bool c, seq(float[2]) v)
@@ -92,7 +92,7 @@ def test_an_exporters_model_simplified(name, golden):
     golden(f"clean/{name}.txt", f"{report}\n\n{show_model(treadle.infer(model))}")
 
 
-def test_functions_are_put_in_the_place_of_their_calls_and_cleaned():
+def test_functions_are_inlined_and_simplified():
     text = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
         g (float[2,3] x) => (float[a,b] y) { t = local.twice (x) y = local.twice (t) }
         <domain: "local", opset_import: ["" : 21]>

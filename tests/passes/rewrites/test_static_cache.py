@@ -105,7 +105,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_readers(name: str, rng: np.random.Generator) -> None:
+def test_operators_that_read_the_cache(name: str, rng: np.random.Generator) -> None:
     text = DECODER.replace(*READERS[name])
     if name == "items in pairs":
         text = text.replace("t = Tanh (x)", "t_ = Tanh (x) t = Concat <axis = 2> (t_, x)")

@@ -8,7 +8,7 @@ from treadle import ops
 from treadle.passes.versions import DOWN, NO_FORM, UP
 
 
-def test_every_change_is_taken_or_has_a_reason():
+def test_every_schema_change_has_an_adapter_or_a_reason():
     unknown = [each for each in changes() if "UNKNOWN" in (each.upwards, each.downwards)]
     assert not unknown
 
@@ -19,5 +19,5 @@ def test_the_table_speaks_of_versions_there_are():
     assert not NO_FORM.keys() & DOWN.keys()
 
 
-def test_the_page(page):
+def test_the_page_of_schema_changes_is_up_to_date(page):
     page("version_changes.md", written())

@@ -43,7 +43,9 @@ def _model(place: str, inside: str) -> str:
 
 @pytest.mark.parametrize("inside", [IF, SCAN], ids=["If", "Scan"])
 @pytest.mark.parametrize("place", PLACES)
-def test_openvino_runs_them(place: str, inside: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_runs_folded_constants(
+    place: str, inside: str, oracle: Oracle, tmp_path: Path
+) -> None:
     model, feeds = _model(place, inside), {"x": np.array([2], np.float32)}
     path, wanted = write(model, tmp_path), run(_model(place, inside), feeds)
     np.testing.assert_array_equal(run(path, feeds)[0], wanted[0])

@@ -177,7 +177,7 @@ OWN["SequenceLength, of Scan-8"] = (
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_operators_without_a_case(name: str, tmp_path: Path) -> None:
+def test_operators_without_a_node_case(name: str, tmp_path: Path) -> None:
     model, feeds = OWN[name]
     for one, two in zip(run(write(model, tmp_path), feeds), run(model, feeds), strict=True):
         np.testing.assert_allclose(one, two, 1e-6)
