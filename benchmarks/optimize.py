@@ -26,7 +26,7 @@ from benchmarks.columns import Call
 from benchmarks.page import put
 from benchmarks.timing import CLOCKS, interleave
 from tests.conformance.data import EXPORTED, exported
-from tests.passes.clean.models import ITS_ERRORS
+from tests.passes.simplify.models import ITS_ERRORS
 from tests.values import assert_same
 from treadle.ir import Model
 

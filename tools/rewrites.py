@@ -23,7 +23,7 @@ from hypothesis import given as for_all
 
 import treadle
 from tests.conformance.data import EXPORTED, edges, exported
-from tests.passes.clean.models import run, run_by_onnxruntime, saved
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 from tests.strategies import Program, programs
 from tests.values import differences
 from treadle.errors import TreadleError, Unsupported

@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 import treadle
-from tests.passes.clean.models import run, run_by_onnxruntime, saved
 from tests.passes.rewrites.models import every_operator, model, same
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 from treadle import surgery
 from treadle.formats import onnx as onnx_files
 from treadle.ir import block_values

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 import treadle
-from tests.passes.clean.models import run, run_by_onnxruntime, saved
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 from treadle.formats import onnx as onnx_files
 from treadle.ir import Loop, operator_of, walk
 

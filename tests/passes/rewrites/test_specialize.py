@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import treadle
-from tests.passes.clean.models import run, run_by_onnxruntime, saved
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 from treadle.formats import onnx as onnx_files
 
 HEAD = '<ir_version: {ir}, opset_import: ["" : 17, "local" : 1]>'

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.passes.clean.models import run, run_by_onnxruntime, saved
 from tests.passes.rewrites.models import model
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 from treadle.ir import Loop, ports, walk
 
 NAME = "static-cache"

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import treadle
-from tests.passes.clean.models import operators, run, run_by_onnxruntime, saved
+from tests.passes.simplify.models import operators, run, run_by_onnxruntime, saved
 from treadle.formats import onnx as onnx_files
 from treadle.ir import Loop, walk
 

@@ -8,11 +8,11 @@ import pytest
 
 import treadle
 from tests.conformance.data import exported
-from tests.passes.clean.models import run, run_by_onnxruntime, saved
 from tests.passes.rewrites.models import every_operator
 from tests.passes.rewrites.recurrent import exported as exported_forms
 from tests.passes.rewrites.recurrent.exported import FORMS, feeds_of, written
 from tests.passes.rewrites.recurrent.operators import operator
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 
 NAME = "scan-to-recurrent"
 

@@ -8,9 +8,9 @@ import pytest
 
 import treadle
 from tests.ops.node_suite import node_cases
-from tests.passes.clean.models import run_by_onnxruntime, saved
 from tests.passes.rewrites.models import every_operator, model
 from tests.passes.rewrites.recurrent.operators import ACTIVATIONS, operator
+from tests.passes.simplify.models import run_by_onnxruntime, saved
 
 OPERATORS = ("RNN", "GRU", "LSTM")
 NODE_CASES = {

@@ -110,7 +110,7 @@ import os, signal, sys, threading
 import numpy as np
 import treadle
 from tests.parity.models import model
-from tests.session.test_again import right
+from tests.session.test_pickling import right
 
 def check_in_child(*sessions):
     child = os.fork()

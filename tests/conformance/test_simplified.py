@@ -11,7 +11,7 @@ import treadle
 from tests.conformance.data import EXPORTED, edges, exported
 from tests.conformance.test_control_flow import LITERAL, RUNS_ALL_THE_SAME, WITH_VALUES, WRONG
 from tests.conformance.test_exporters import OUT_OF_RANGE
-from tests.passes.clean.models import run_by_onnxruntime, saved
+from tests.passes.simplify.models import run_by_onnxruntime, saved
 from tests.runners.engines import REFUSALS, session
 from tests.values import assert_same
 from treadle.errors import TreadleError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import cleaned, load, operators, same
+from tests.passes.simplify.models import cleaned, load, operators, same
 from treadle import formats
 from treadle.passes.simplify.branch_folding import fold_branches
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import cleaned, load, operators, same
+from tests.passes.simplify.models import cleaned, load, operators, same
 from treadle.ir import Loop, Sliced, ports, walk
 from treadle.passes.simplify.loop_to_scan import loops_to_scans
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import (
+from tests.passes.simplify.models import (
     ITS_ERRORS,
     cleaned,
     load,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import cleaned, load, operators, run, same
+from tests.passes.simplify.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
 from treadle.passes.simplify.broadcast_elimination import eliminate_broadcasts
 from treadle.passes.simplify.constant_folding import fold_constants

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from tests.passes.clean.models import ITS_ERRORS, load, run, run_by_onnxruntime, saved
+from tests.passes.simplify.models import ITS_ERRORS, load, run, run_by_onnxruntime, saved
 from tests.seeded import seeded
 from tests.values import assert_same
 from treadle.errors import TreadleError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.clean.models import cleaned, load, operators, run, same
+from tests.passes.simplify.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
 from treadle.ir import Loop, ports, show_model, walk
 from treadle.passes.simplify.concat_to_stack import concats_to_stacks

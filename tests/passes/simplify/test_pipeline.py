@@ -8,7 +8,7 @@ import pytest
 
 import treadle
 from tests.conformance.data import exported
-from tests.passes.clean.models import cleaned, load, operators, run, same
+from tests.passes.simplify.models import cleaned, load, operators, run, same
 from treadle.ir import Loop, show_model, walk
 from treadle.passes import FOR_RUNTIMES, repair, simplify
 
@@ -89,7 +89,7 @@ def test_onnxs_checker_infers_the_types_of_stacked_outputs(body, tmp_path):
 def test_an_exporters_model_simplified(name, golden):
     path, *_ = exported(name)
     model, report = simplify(treadle.load(path))
-    golden(f"clean/{name}.txt", f"{report}\n\n{show_model(treadle.infer(model))}")
+    golden(f"simplify/{name}.txt", f"{report}\n\n{show_model(treadle.infer(model))}")
 
 
 def test_functions_are_inlined_and_simplified():
