@@ -347,10 +347,10 @@ if sys.argv[2] == "LLVM":
     symbols.is_possible = lambda: False
 from tests.jit.toolchain.test_elf_loader import ran
 from treadle.jit.toolchain import host_cpu as processor
-from treadle.jit.threads import thread_pool as team
+from treadle.jit.threads import thread_pool
 processor.is_possible = symbols.is_possible
 results = ran(sys.argv[1])
-assert team._teams[-1].helpers == 1, team._teams[-1].helpers
+assert thread_pool._pools[-1].workers == 1, thread_pool._pools[-1].workers
 loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "llvmlite")
 print(len(loaded), *(result.tobytes().hex() for result in results))
 """
