@@ -140,26 +140,21 @@ for _op, _form, *_versions in (
     lowers(_op, *_versions)(in_float32(partial(_reduction, _form)))
 
 
-@lowers("Softmax", 13)
-@in_float32
-def softmax(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
-    """exp(x - max(x)) over its sum."""
-    x = operands[0]
-    axes = [attributes["axis"] % max(len(x.shape), 1)]
-    if 0 in x.shape:
-        return x
-    powers = builder.map("exp", builder.map("sub", x, reduced(builder, "max", x, axes, keep=True)))
-    return builder.map("div", powers, reduced(builder, "add", powers, axes, keep=True))
-
-
-@lowers("LogSoftmax", 13)
-@in_float32
-def log_softmax(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
-    """X - max(x) - log(sum(exp(x - max(x))))."""
+def _softmax(
+    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes, *, is_log: bool
+) -> Node:
+    """exp(x - max(x)) over its sum, or x - max(x) - log(sum(exp(x - max(x))))."""
     x = operands[0]
     axes = [attributes["axis"] % max(len(x.shape), 1)]
     if 0 in x.shape:
         return x
     shifted = builder.map("sub", x, reduced(builder, "max", x, axes, keep=True))
-    total = reduced(builder, "add", builder.map("exp", shifted), axes, keep=True)
-    return builder.map("sub", shifted, builder.map("log", total))
+    powers = builder.map("exp", shifted)
+    total = reduced(builder, "add", powers, axes, keep=True)
+    if is_log:
+        return builder.map("sub", shifted, builder.map("log", total))
+    return builder.map("div", powers, total)
+
+
+lowers("Softmax", 13)(in_float32(partial(_softmax, is_log=False)))
+lowers("LogSoftmax", 13)(in_float32(partial(_softmax, is_log=True)))
