@@ -12,11 +12,23 @@ def loop(carried: str, body: str, start: str = "") -> str:
         {", ".join(names)} = Loop <body = b (int64 i, bool c, {body}> (M, "", {carried}) }}"""
 
 
-def test_a_carried_value_nothing_depends_on():
-    text = loop("x, x", "a, d) => (c, e, f) { e = Relu(a) f = Add(d, a) }")
-    assert advised(text) == [
-        ("CF415", "main/loop_0.body", "nothing depends on the carried value d")
-    ]
+ADVICE = {
+    "a carried value nothing depends on": (
+        "x, x", "a, d) => (c, e, f) { e = Relu(a) f = Add(d, a) }",
+        "CF415", "nothing depends on the carried value d"),
+    "work that is the same in every iteration": (
+        "x", "a) => (c, e) { k = Exp(x) l = Sqrt(k) e = Add(a, l) }",
+        "CF417", "exp_0, sqrt_1: the same in every iteration"),
+    "nodes that nothing reads": (
+        "x", "a) => (c, e) { e = Relu(a) k = Abs(e) l = Neg(k) }",
+        "CF107", "nothing reads the results of neg_2, abs_1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_advice_for_the_body_of_a_loop(case):
+    initial, body, code, message = ADVICE[case]
+    assert advised(loop(initial, body)) == [(code, "main/loop_0.body", message)]
 
 
 def test_a_carried_value_another_one_depends_on_is_alive():
@@ -48,13 +60,6 @@ def test_a_carried_value_that_never_changes(given):
 def test_two_carried_values_that_swap_do_change():
     text = loop("x, x", "a, d) => (c, d, a) { }").replace("=> (r0)", "=> (r0, r1)")
     assert not advised(text)
-
-
-def test_work_that_is_the_same_in_every_iteration():
-    text = loop("x", "a) => (c, e) { k = Exp(x) l = Sqrt(k) e = Add(a, l) }")
-    assert advised(text) == [
-        ("CF417", "main/loop_0.body", "exp_0, sqrt_1: the same in every iteration")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -105,13 +110,6 @@ def test_an_if_on_a_constant(truth, never):
     ((code, path, message),) = advised(text)
     assert (code, path) == ("CF606", "main/if_3")
     assert message.endswith(f"the {never} never runs")
-
-
-def test_nodes_of_a_body_that_nothing_reads():
-    text = loop("x", "a) => (c, e) { e = Relu(a) k = Abs(e) l = Neg(k) }")
-    assert advised(text) == [
-        ("CF107", "main/loop_0.body", "nothing reads the results of neg_2, abs_1")
-    ]
 
 
 FUNCTION = '<opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Relu(a) }'

@@ -54,31 +54,23 @@ def test_scan_that_passes_its_parameters_through(whole, same, opset):
     same(ys, f32(1, 2, 3))
 
 
-def test_scan_state_taken_from_the_slice(whole, same):
-    run = whole("""g (float a, float[3] x) => (float z, float[3] ys) {
-        z, ys = Scan <num_scan_inputs = 1, body = b (float s, float v) => (float v, float s) {}>
-            (a, x) }""")  # fmt: skip
-    z, ys = run(scalar(4), f32(1, 2, 3))
-    same(z, np.float32(3))
-    same(ys, f32(4, 1, 2))
+SCANS = {
+    "its state from the slice": (4, "(float v, float s) {}", 3, (4, 1, 2)),
+    "one value as state and output": (4, "(float t, float t) { t = Add(s, v) }", 10, (5, 7, 10)),
+    "a state that is a constant of the body":
+        (7, "(float k, float t) <float k = {5}> { t = Add(s, v) }", 5, (8, 7, 8)),
+}  # fmt: skip
+"""The initial state, the results of the body, the final state and the stacked output."""
 
 
-def test_scan_that_lists_one_value_twice(whole, same):
-    run = whole("""g (float a, float[3] x) => (float z, float[3] ys) {
-        z, ys = Scan <num_scan_inputs = 1, body = b (float s, float v) => (float t, float t)
-            { t = Add(s, v) }> (a, x) }""")
-    z, ys = run(scalar(4), f32(1, 2, 3))
-    same(z, np.float32(10))
-    same(ys, f32(5, 7, 10))
-
-
-def test_scan_state_that_is_a_constant_of_the_body(whole, same):
-    run = whole("""g (float a, float[3] x) => (float z, float[3] ys) {
-        z, ys = Scan <num_scan_inputs = 1, body = b (float s, float v) => (float k, float t)
-            <float k = {5}> { t = Add(s, v) }> (a, x) }""")
-    z, ys = run(scalar(7), f32(1, 2, 3))
-    same(z, np.float32(5))
-    same(ys, f32(8, 7, 8))
+@pytest.mark.parametrize("case", SCANS)
+def test_a_scan_takes(case, whole, same):
+    start, results, last, stacked = SCANS[case]
+    run = whole(f"""g (float a, float[3] x) => (float z, float[3] ys) {{
+        z, ys = Scan <num_scan_inputs = 1, body = b (float s, float v) => {results}> (a, x) }}""")
+    z, ys = run(scalar(start), f32(1, 2, 3))
+    same(z, np.float32(last))
+    same(ys, f32(*stacked))
 
 
 def test_if_that_lists_one_value_twice(whole, same):

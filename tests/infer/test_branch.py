@@ -51,17 +51,22 @@ def test_unknown_rank_on_either_side_is_unknown_rank(branch):
     assert found["u"] == found["y"] == "float32[*]"
 
 
-def test_sequences_and_optionals_are_joined_inside():
-    found = typed("""g (bool C, float[2] x, float[3] z) => (s, o) {
+BRANCHES = {
+    "sequences and optionals are joined inside": ("""g (bool C, float[2] x, float[3] z) => (s, o) {
         s, o = If (C) <
             then_branch = t () => (a, p) { a = SequenceConstruct(x) p = Optional(x) },
-            else_branch = e () => (b, q) { b = SequenceConstruct(z) q = Optional(z) }> }""")
-    assert (found["s"], found["o"]) == ("seq(float32[?])", "optional(float32[?])")
-
-
-def test_a_condition_computed_from_known_shapes_is_constant():
-    found = typed("""g (float[2,3] x, float[5] z) => (y) {
+            else_branch = e () => (b, q) { b = SequenceConstruct(z) q = Optional(z) }> }""",
+         {"s": "seq(float32[?])", "o": "optional(float32[?])"}),
+    "a condition computed from known shapes is constant": ("""g (float[2,3] x, float[5] z) => (y) {
         shape = Shape(x) rank = Size(shape) two = Constant<value_int=2>() is = Equal(rank, two)
         y = If (is) <then_branch = t () => (a) { a = Relu(x) },
-                     else_branch = e () => (b) { b = Relu(z) }> }""")
-    assert found["y"] == "float32[2,3]"
+                     else_branch = e () => (b) { b = Relu(z) }> }""", {"y": "float32[2,3]"}),
+}  # fmt: skip
+"""The text of a model, and the types that values must have."""
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_types_of_branches(case):
+    text, wanted = BRANCHES[case]
+    found = typed(text)
+    assert {name: found[name] for name in wanted} == wanted

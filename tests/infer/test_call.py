@@ -9,19 +9,29 @@ from treadle.infer.functions import all_values
 OPSETS = '<opset_import: ["" : 21, "local" : 1], domain: "local">'
 
 
-def test_a_function_is_inferred_with_the_types_of_each_call():
-    found = typed(f"""g (float[2,N] x, int64[5] z) => (y, w) {{ y = local.f(x) w = local.f(z) }}
-        {OPSETS} f (a) => (b) {{ b = Concat<axis=0>(a, a) }}""")
-    assert (found["y"], found["w"]) == ("float32[4,N]", "int64[10]")
-
-
-def test_an_attribute_of_a_call_reaches_the_bodies_of_its_function():
-    found = typed(f"""g (float[2,3] x, bool C) => (y, w) {{
+CALLS = {
+    "a function is inferred with the types of each call": (
+        f"""g (float[2,N] x, int64[5] z) => (y, w) {{ y = local.f(x) w = local.f(z) }}
+        {OPSETS} f (a) => (b) {{ b = Concat<axis=0>(a, a) }}""", {"y": "float32[4,N]",
+         "w": "int64[10]"}),
+    "an attribute of a call reaches the bodies of its function": (
+        f"""g (float[2,3] x, bool C) => (y, w) {{
             y = local.f<axis=0>(x, C) w = local.f<axis=1>(x, C) }}
         {OPSETS} f <axis> (a, c) => (b) {{
             b = If (c) <then_branch = t () => (p) {{ p = Concat<axis: int = @axis>(a, a) }},
-                        else_branch = e () => (q) {{ q = Concat<axis: int = @axis>(a, a) }}> }}""")
-    assert (found["y"], found["w"]) == ("float32[4,3]", "float32[2,6]")
+                        else_branch = e () => (q) {{ q = Concat<axis: int = @axis>(a, a) }}> }}""",
+         {"y": "float32[4,3]", "w": "float32[2,6]"}),
+    "omitted operands of a call are unknown": (f"""g (float[2] x) => (y) {{ y = local.f(x) }}
+        {OPSETS} f (a, low) => (b) {{ b = Clip(a, low) }}""", {"y": "float32[2]"}),
+}  # fmt: skip
+"""The text of a model, and the types that values must have."""
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_types_of_calls(case):
+    text, wanted = CALLS[case]
+    found = typed(text)
+    assert {name: found[name] for name in wanted} == wanted
 
 
 def test_the_length_of_a_loop_in_a_function_is_another_one_in_each_call():
@@ -43,12 +53,6 @@ def test_functions_that_call_each_other_twice_are_not_inferred_twice(depth):
         {functions} {OPSETS} f{depth} (a) => (b) {{ b = Relu(a) }}""")
     (result,) = infer(model).main.results
     assert str(result.inferred) == "float32[N]"
-
-
-def test_omitted_operands_of_a_call_are_unknown():
-    found = typed(f"""g (float[2] x) => (y) {{ y = local.f(x) }}
-        {OPSETS} f (a, low) => (b) {{ b = Clip(a, low) }}""")
-    assert found["y"] == "float32[2]"
 
 
 def test_sequence_map_gives_sequences_of_what_its_body_gives():
@@ -75,24 +79,26 @@ def test_the_values_of_a_function_have_the_types_of_its_only_call():
     assert found["a"] == "float32[2,N]"
 
 
-def test_of_two_calls_the_values_of_a_function_have_what_both_share():
-    found = in_function(f"""g (float[2,N] x, float[3,N] z) => (y, w) {{
+IN_FUNCTIONS = {
+    "of two calls the values of a function have what both share": (
+        f"""g (float[2,N] x, float[3,N] z) => (y, w) {{
             y = local.f(x) w = local.f(z) }}
-        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
-    assert found == {"a": "float32[?,N]", "b": "float32[?,N]"}
-
-
-def test_a_call_that_inference_only_tried_leaves_no_trace():
-    found = in_function(f"""g (float[1] x) => (y) {{
+        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""", {"a": "float32[?,N]", "b": "float32[?,N]"}),
+    "a call that inference only tried leaves no trace": (f"""g (float[1] x) => (y) {{
             M = Constant<value_int=9>()
             y = Loop <body = b (int64 i, bool c, s) => (e, t) {{
                 e = Identity(c) r = Concat<axis=0>(s, x) t = local.h(r) }}> (M, "", x) }}
         {OPSETS} h (a) => (b) {{ b = local.f(a) }}
-        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
-    assert found["a"] == found["b"] == "float32[main/loop_1.iteration+2]"
+        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""", {"a": "float32[main/loop_1.iteration+2]",
+         "b": "float32[main/loop_1.iteration+2]"}),
+    "an uncalled function has no types": (f"""g (float[1] x) => (y) {{ y = Relu(x) }}
+        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""", {"a": "None", "b": "None"}),
+}  # fmt: skip
+"""The text of a model, and the types that values must have."""
 
 
-def test_an_uncalled_function_has_no_types():
-    found = in_function(f"""g (float[1] x) => (y) {{ y = Relu(x) }}
-        {OPSETS} f (a) => (b) {{ b = Relu(a) }}""")
-    assert found == {"a": "None", "b": "None"}
+@pytest.mark.parametrize("case", IN_FUNCTIONS)
+def test_types_inside_a_function(case):
+    text, wanted = IN_FUNCTIONS[case]
+    found = in_function(text)
+    assert {name: found[name] for name in wanted} == wanted

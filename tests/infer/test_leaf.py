@@ -110,14 +110,19 @@ def test_a_number_that_may_be_negative_is_no_extent():
     assert chain(steps) == "float32[?]"
 
 
-def test_a_declared_type_counts_only_where_nothing_is_known():
-    found = typed(
+DECLARED = {
+    "a declared type counts only where nothing is known": (
         """g (float[2] x) => (y, z) <float[5,5] y, float[7] u, float[3] z> {
-        u = other.Foreign(x) y = Relu(x) z = Identity(u) }""".replace("other.", "")
-    )
-    assert found["y"] == "float32[2]"
+        u = other.Foreign(x) y = Relu(x) z = Identity(u) }""".replace("other.", ""),
+         {"y": "float32[2]"}),
+    "an input with a default is not its default": (
+        "g (float x, int64[1] n = {3}) => (y) { y = Expand(x, n) }", {"y": "float32[?]"}),
+}  # fmt: skip
+"""The text of a model, and the types that values must have."""
 
 
-def test_an_input_with_a_default_is_not_its_default():
-    found = typed("g (float x, int64[1] n = {3}) => (y) { y = Expand(x, n) }")
-    assert found["y"] == "float32[?]"
+@pytest.mark.parametrize("case", DECLARED)
+def test_declared_types_and_defaults(case):
+    text, wanted = DECLARED[case]
+    found = typed(text)
+    assert {name: found[name] for name in wanted} == wanted

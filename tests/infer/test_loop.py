@@ -17,23 +17,89 @@ from treadle.ir import (
     tensor,
 )
 
-
-def test_a_carried_value_that_keeps_its_shape_keeps_it_known():
-    found = typed("""g (int64 M, float[2,N] s0) => (s, ys) {
+LOOPS = {
+    "a carried value that keeps its shape keeps it known": (
+        """g (int64 M, float[2,N] s0) => (s, ys) {
         s, ys = Loop <body = b (int64 i, bool c, a) => (c, d, e) { d = Relu(a) e = Exp(d) }>
-            (M, "", s0) }""")
-    assert found["s"] == "float32[2,N]"
-    assert found["main/loop_0.body a"] == "float32[2,N]"
-    assert found["ys"] == "float32[main/loop_0.trips,2,N]"
-
-
-def test_only_the_dim_that_grows_is_widened():
-    found = typed("""g (int64 M, float[1,3] s0) => (s) {
+            (M, "", s0) }""", {"s": "float32[2,N]", "main/loop_0.body a": "float32[2,N]",
+         "ys": "float32[main/loop_0.trips,2,N]"}),
+    "only the dim that grows is widened": ("""g (int64 M, float[1,3] s0) => (s) {
         s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Concat<axis=0>(a, a) }>
-            (M, "", s0) }""")
-    assert found["main/loop_0.body a"] == "float32[main/loop_0:a.0,3]"
-    assert found["main/loop_0.body d"] == "float32[2*main/loop_0:a.0,3]"
-    assert found["s"] == "float32[1..,3]"
+            (M, "", s0) }""", {"main/loop_0.body a": "float32[main/loop_0:a.0,3]",
+         "main/loop_0.body d": "float32[2*main/loop_0:a.0,3]", "s": "float32[1..,3]"}),
+    "a growing value has its step in the body": ("""g (int64 M, float[1] s0, float[2] x) => (s) {
+        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Concat<axis=0>(a, x) }>
+            (M, "", s0) }""", {"main/loop_0.body a": "float32[2*main/loop_0.iteration+1]",
+         "main/loop_0.body d": "float32[2*main/loop_0.iteration+3]"}),
+    "two extents that change are not taken for the same": (
+        """g (int64 M, float[1] x, float[2] y) => (s, t) {
+        s, t = Loop <body = b (int64 i, bool c, a, b) => (c, d, e) {
+            d = Concat<axis=0>(a, a) e = Concat<axis=0>(b, b) f = Add(a, b) }> (M, "", x, y) }""",
+         {"main/loop_0.body f": "float32[?]"}),
+    "the extent of an iteration is not that of another": ("""g (int64 M, float[9] x) => (s) {
+        q = SequenceEmpty() zero = Constant<value_ints=[0]>()
+        s = Loop <body = b (int64 i, bool c, r) => (c, s2) {
+            n = Unsqueeze(i, zero) y = ConstantOfShape(n) s2 = SequenceInsert(r, y) }>
+            (M, "", q) }""", {"main/loop_2.body y": "float32[main/loop_2.iteration]",
+         "main/loop_2.body r": "seq(float32[?])", "s": "seq(float32[?])"}),
+    "an empty sequence says nothing of its elements": ("""g (float[2] x) => (s, y) {
+        M = Constant<value_int=3>() q = SequenceEmpty()
+        s = Loop <body = b (int64 i, bool c, r) => (e, s2) {
+            e = Identity(c) z = Relu(x) s2 = SequenceInsert(r, z) }> (M, "", q)
+        y = ConcatFromSequence<axis=0, new_axis=1>(s) k = ConcatFromSequence<axis=0>(s) }""",
+         {"main/loop_2.body r": "seq(float32[2])", "s": "seq(float32[2])", "y": "float32[3,2]",
+         "k": "float32[6]"}),
+    "a rank that changes is unknown": ("""g (int64 M, float[1] s0) => (s) {
+        s = Loop <body = b (int64 i, bool c, a) => (c, d) {
+            k = Constant<value_ints=[0]>() d = Unsqueeze(a, k) }> (M, "", s0) }""",
+         {"s": "float32[*]"}),
+    "a declared shape of a carried value is not believed": ("""g (int64 M, float[1] s0) => (s) {
+        s = Loop <body = b (int64 i, bool c, float[1] a) => (c, float[1] d) {
+            d = Concat<axis=0>(a, a) }> (M, "", s0) }""",
+         {"main/loop_0.body d": "float32[2*main/loop_0:a.0]", "s": "float32[1..]"}),
+    "a trip count that is an extent is the length of the stacks": ("""g (float[T,4] x) => (ys) {
+        shape = Shape<start=0, end=1>(x) zero = Constant<value_int=0>()
+        M = Gather(shape, zero)
+        ys = Loop <body = b (int64 i, bool c) => (c, d) { d = Gather(x, i) }> (M, "") }""",
+         {"ys": "float32[T,4]"}),
+    "after one iteration at least the initial shape is gone": (
+        """g (float[1] s0, float[7] x) => (s) {
+        M = Constant<value_int=2>()
+        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Relu(x) }> (M, "", s0) }""",
+         {"s": "float32[7]"}),
+    "after no iteration it is all there is": ("""g (float[1] s0, float[7] x) => (s) {
+        M = Constant<value_int=0>()
+        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Relu(x) }> (M, "", s0) }""",
+         {"s": "float32[1]"}),
+    "a counter counts the iterations": ("""g (int64 M, float[9] x) => (ys) {
+        zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>()
+        n, ys = Loop <body = b (int64 i, bool c, n) => (c, m, y) {
+            m = Add(n, one) y = Expand(x, n) z = ConstantOfShape(n) }> (M, "", zero) }""",
+         {"main/loop_2.body z": "float32[main/loop_2.iteration]"}),
+    "sequences and optionals are carried": ("""g (int64 M, float[2] x) => (s, o) {
+        s0 = SequenceConstruct(x) o0 = Optional(x)
+        s, o = Loop <body = b (int64 i, bool c, q, p) => (c, r, p2) {
+            y = Concat<axis=0>(x, x) r = SequenceInsert(q, y) p2 = Identity(p) }> (M, "", s0, o0)
+        }""", {"s": "seq(float32[?])", "o": "optional(float32[2])"}),
+    "scan takes its length from what it scans": (
+        """g (float[4] s0, float[T,4] x, float[4,7] z) => (s, ys, zs) {
+        s, ys, zs = Scan <num_scan_inputs=2, scan_input_axes=[0,1], scan_output_axes=[1,-1],
+            body = b (a, p, q) => (d, p, q) { d = Add(a, p) }> (s0, x, z) }""",
+         {"main/scan_0.body p": "float32[4]", "main/scan_0.body q": "float32[4]",
+         "s": "float32[4]", "ys": "float32[4,7]", "zs": "float32[4,7]"}),
+    "a scan state has the shape of its first or its next value": (
+        """g (float[?] s0, float[T] x, float[4] k) => (s) {
+        s = Scan <num_scan_inputs=1, body = b (a, p) => (d) { d = Mul(k, p) }> (s0, x) }""",
+         {"s": "float32[4]"}),
+}  # fmt: skip
+"""The text of a model, and the types that values must have."""
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_types_of_loops(case):
+    text, wanted = LOOPS[case]
+    found = typed(text)
+    assert {name: found[name] for name in wanted} == wanted
 
 
 GROWING = [
@@ -64,14 +130,6 @@ def test_growth_over_a_constant_trip_count_has_a_number(trips, end):
     assert found["s"] == f"float32[{end}]"
 
 
-def test_a_growing_value_has_its_step_in_the_body():
-    found = typed("""g (int64 M, float[1] s0, float[2] x) => (s) {
-        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Concat<axis=0>(a, x) }>
-            (M, "", s0) }""")
-    assert found["main/loop_0.body a"] == "float32[2*main/loop_0.iteration+1]"
-    assert found["main/loop_0.body d"] == "float32[2*main/loop_0.iteration+3]"
-
-
 def test_growth_in_both_of_two_nested_loops_is_known():
     found = typed("""g (float[1] s0, float[2] x) => (s) {
         M = Constant<value_int=3>() K = Constant<value_int=5>()
@@ -82,48 +140,6 @@ def test_growth_in_both_of_two_nested_loops_is_known():
     assert found["main/loop_2.body a"] == "float32[10*main/loop_2.iteration+1]"
     assert found[f"{inner}.body p"] == (f"float32[2*{inner}.iteration+10*main/loop_2.iteration+1]")
     assert found["s"] == "float32[31]"
-
-
-def test_two_extents_that_change_are_not_taken_for_the_same():
-    found = typed("""g (int64 M, float[1] x, float[2] y) => (s, t) {
-        s, t = Loop <body = b (int64 i, bool c, a, b) => (c, d, e) {
-            d = Concat<axis=0>(a, a) e = Concat<axis=0>(b, b) f = Add(a, b) }> (M, "", x, y) }""")
-    assert found["main/loop_0.body f"] == "float32[?]"
-
-
-def test_the_extent_of_an_iteration_is_not_that_of_another():
-    found = typed("""g (int64 M, float[9] x) => (s) {
-        q = SequenceEmpty() zero = Constant<value_ints=[0]>()
-        s = Loop <body = b (int64 i, bool c, r) => (c, s2) {
-            n = Unsqueeze(i, zero) y = ConstantOfShape(n) s2 = SequenceInsert(r, y) }>
-            (M, "", q) }""")
-    assert found["main/loop_2.body y"] == "float32[main/loop_2.iteration]"
-    assert found["main/loop_2.body r"] == found["s"] == "seq(float32[?])"
-
-
-def test_an_empty_sequence_says_nothing_of_its_elements():
-    found = typed("""g (float[2] x) => (s, y) {
-        M = Constant<value_int=3>() q = SequenceEmpty()
-        s = Loop <body = b (int64 i, bool c, r) => (e, s2) {
-            e = Identity(c) z = Relu(x) s2 = SequenceInsert(r, z) }> (M, "", q)
-        y = ConcatFromSequence<axis=0, new_axis=1>(s) k = ConcatFromSequence<axis=0>(s) }""")
-    assert found["main/loop_2.body r"] == found["s"] == "seq(float32[2])"
-    assert (found["y"], found["k"]) == ("float32[3,2]", "float32[6]")
-
-
-def test_a_rank_that_changes_is_unknown():
-    found = typed("""g (int64 M, float[1] s0) => (s) {
-        s = Loop <body = b (int64 i, bool c, a) => (c, d) {
-            k = Constant<value_ints=[0]>() d = Unsqueeze(a, k) }> (M, "", s0) }""")
-    assert found["s"] == "float32[*]"
-
-
-def test_a_declared_shape_of_a_carried_value_is_not_believed():
-    found = typed("""g (int64 M, float[1] s0) => (s) {
-        s = Loop <body = b (int64 i, bool c, float[1] a) => (c, float[1] d) {
-            d = Concat<axis=0>(a, a) }> (M, "", s0) }""")
-    assert found["main/loop_0.body d"] == "float32[2*main/loop_0:a.0]"
-    assert found["s"] == "float32[1..]"
 
 
 def test_carried_values_that_feed_each_other_are_widened_together():
@@ -143,14 +159,6 @@ def test_a_constant_trip_count_is_the_length_of_the_stacks(trips, length):
     assert found["s"] == "float32[2]"
 
 
-def test_a_trip_count_that_is_an_extent_is_the_length_of_the_stacks():
-    found = typed("""g (float[T,4] x) => (ys) {
-        shape = Shape<start=0, end=1>(x) zero = Constant<value_int=0>()
-        M = Gather(shape, zero)
-        ys = Loop <body = b (int64 i, bool c) => (c, d) { d = Gather(x, i) }> (M, "") }""")
-    assert found["ys"] == "float32[T,4]"
-
-
 @pytest.mark.parametrize("condition", ["C", '""'])
 def test_a_loop_that_may_stop_early_has_stacks_of_a_length_of_their_own(condition):
     found = typed(f"""g (bool C, float s0) => (ys, zs) {{
@@ -161,38 +169,6 @@ def test_a_loop_that_may_stop_early_has_stacks_of_a_length_of_their_own(conditio
     assert found["zs"] == "int64[main/loop_1.trips]"
 
 
-def test_after_one_iteration_at_least_the_initial_shape_is_gone():
-    found = typed("""g (float[1] s0, float[7] x) => (s) {
-        M = Constant<value_int=2>()
-        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Relu(x) }> (M, "", s0) }""")
-    assert found["s"] == "float32[7]"
-
-
-def test_after_no_iteration_it_is_all_there_is():
-    found = typed("""g (float[1] s0, float[7] x) => (s) {
-        M = Constant<value_int=0>()
-        s = Loop <body = b (int64 i, bool c, a) => (c, d) { d = Relu(x) }> (M, "", s0) }""")
-    assert found["s"] == "float32[1]"
-
-
-def test_a_counter_counts_the_iterations():
-    found = typed("""g (int64 M, float[9] x) => (ys) {
-        zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>()
-        n, ys = Loop <body = b (int64 i, bool c, n) => (c, m, y) {
-            m = Add(n, one) y = Expand(x, n) z = ConstantOfShape(n) }> (M, "", zero) }""")
-    assert found["main/loop_2.body z"] == "float32[main/loop_2.iteration]"
-
-
-def test_sequences_and_optionals_are_carried():
-    found = typed("""g (int64 M, float[2] x) => (s, o) {
-        s0 = SequenceConstruct(x) o0 = Optional(x)
-        s, o = Loop <body = b (int64 i, bool c, q, p) => (c, r, p2) {
-            y = Concat<axis=0>(x, x) r = SequenceInsert(q, y) p2 = Identity(p) }> (M, "", s0, o0)
-        }""")
-    assert found["s"] == "seq(float32[?])"
-    assert found["o"] == "optional(float32[2])"
-
-
 @pytest.mark.parametrize(("declared", "rank"), [("bool", "[]"), ("bool[1]", "[1]"), ("", "[]")])
 @pytest.mark.parametrize("outer", ["bool", "bool[1]"])
 def test_a_body_sees_a_scalar_condition_unless_it_declares_one_element(outer, declared, rank):
@@ -200,22 +176,6 @@ def test_a_body_sees_a_scalar_condition_unless_it_declares_one_element(outer, de
         ys = Loop <body = b (int64 i, {declared} c) => (d, e) {{
             d = Identity(c) e = Cast<to=1>(c) }}> (M, C) }}""")
     assert found["main/loop_0.body c"] == f"bool{rank}"
-
-
-def test_scan_takes_its_length_from_what_it_scans():
-    found = typed("""g (float[4] s0, float[T,4] x, float[4,7] z) => (s, ys, zs) {
-        s, ys, zs = Scan <num_scan_inputs=2, scan_input_axes=[0,1], scan_output_axes=[1,-1],
-            body = b (a, p, q) => (d, p, q) { d = Add(a, p) }> (s0, x, z) }""")
-    assert found["main/scan_0.body p"] == found["main/scan_0.body q"] == "float32[4]"
-    assert (found["s"], found["ys"], found["zs"]) == (
-        "float32[4]", "float32[4,7]", "float32[4,7]",
-    )  # fmt: skip
-
-
-def test_a_scan_state_has_the_shape_of_its_first_or_its_next_value():
-    found = typed("""g (float[?] s0, float[T] x, float[4] k) => (s) {
-        s = Scan <num_scan_inputs=1, body = b (a, p) => (d) { d = Mul(k, p) }> (s0, x) }""")
-    assert found["s"] == "float32[4]"
 
 
 def test_scan_8_has_a_batch_and_a_time_axis():

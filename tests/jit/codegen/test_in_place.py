@@ -205,33 +205,24 @@ def test_an_inner_loop_updates_the_outer_state_in_place(rng: np.random.Generator
     assert dict(made.code.counts)["copied"] == 0
 
 
-def test_a_branch_costs_only_the_rows_it_updates():
-    assert (
-        seconds(
-            HEADS
-            + """
+UPDATES = {
+    "a branch": """
         x1 = If (odd) <then_branch = t () => (float[8192,256] a) { a = ScatterND (x, jj, new) },
                        else_branch = u () => (float[8192,256] b) { b = Identity (x) }>
-    """
-        )
-        < 1
-    )
-
-
-def test_an_inner_loop_costs_only_the_rows_it_updates():
-    assert (
-        seconds(
-            HEADS
-            + """
+    """,
+    "an inner loop": """
         x1 = Loop (three, , x) <body = f2 (int64 i2, bool go2, float[8192,256] y)
           => (bool on2, float[8192,256] y1) {
           on2 = Identity (go2)
           y1 = ScatterND <reduction = "add"> (y, jj, new)
         }>
-    """
-        )
-        < 1
-    )
+    """,
+}
+
+
+@pytest.mark.parametrize("case", UPDATES)
+def test_an_update_costs_only_the_rows_it_writes(case):
+    assert seconds(HEADS + UPDATES[case]) < 1
 
 
 GROWS_INSIDE = """<ir_version: 10, opset_import: ["" : 21]>

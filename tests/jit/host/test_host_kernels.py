@@ -8,6 +8,7 @@ import pytest
 import treadle
 from tests.jit.lowering.test_host_calls import escapes
 from tests.jit.native import natives, outcomes, refused_nothing
+from tests.seeded import floats
 from tests.values import assert_same
 from treadle import delegate
 from treadle.errors import LimitExceeded, RunError, Unsupported
@@ -27,10 +28,6 @@ GELU = f"""g (int64 n, float[4] x) => (float[4] y, float[T,4] r) {{
     b = Neg (t40)
   }}>
 }}"""
-
-
-def floats(rng: np.random.Generator, *shape):
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 def both(text, *feeds, head=HEAD):

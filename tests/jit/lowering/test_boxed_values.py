@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.native import HEAD, check, escapes
-from tests.seeded import seeded
+from tests.seeded import drawn, floats, seeded
 from tests.values import assert_same
 from treadle.errors import RunError
 from treadle.jit.runtime import specialize
@@ -27,10 +27,6 @@ def whole():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(specialize, "scalarize_sequences", lambda block: None)
         yield
-
-
-def floats(rng: np.random.Generator, *shape):
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 GROWING = """g (int64 n, float[2] p) => (seq(float[A]) r, float[M] q) {
@@ -69,8 +65,8 @@ def test_a_list_that_begins_empty_and_gets_each_row_longer():
     check(text, *({"n": np.array(n)} for n in TRIPS))
 
 
-def test_pieces_of_unlike_lengths(rng: np.random.Generator):
-    text = """g (int64 n, float[7] x) => (float[T] r, float[K] last) {
+CASES = {
+    "pieces of unlike lengths": ("""g (int64 n, float[7] x) => (float[T] r, float[K] last) {
       sizes = Constant <value = int64[3] {1, 4, 2}> ()
       zero = Constant <value = int64 {0}> ()
       l, r = Loop (n, "", x) <body = f (int64 i, bool go, float[7] x)
@@ -87,8 +83,57 @@ def test_pieces_of_unlike_lengths(rng: np.random.Generator):
       two = Constant <value = int64 {2}> ()
       q = SplitToSequence <axis = 0> (l, two)
       last = SequenceAt (q, two)
-    }"""
-    check(text, *({"n": np.array(n), "x": floats(rng, 7)} for n in TRIPS))
+    }""", {"x": (7,)}, TRIPS),
+    "an optional that is empty at first": ("""g (int64 n, float[2] p) => (float[2] r, float[T] h) {
+      o = Optional <type = float[2]> ()
+      l, r, h = Loop (n, "", o, p) <body = f (int64 i, bool go, optional(float[2]) o, float[2] x)
+          => (bool on, optional(float[2]) o2, float[2] y, float h) {
+        on = Identity (go)
+        has = OptionalHasElement (o)
+        h = Cast <to = 1> (has)
+        y = If (has) <then_branch = a () => (float[2] u) { v = OptionalGetElement (o)
+                                                           u = Add (v, x) },
+                      else_branch = b () => (float[2] w) { w = Neg (x) }>
+        o2 = Optional (y)
+      }>
+    }""", {"p": (2,)}, TRIPS),
+    "an optional list": ("""g (int64 n, float[2] p) => (int64[T] h) {
+      o = Optional <type = seq(float[A])> ()
+      l, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(seq(float[A])) o)
+          => (bool on, optional(seq(float[A])) o2, int64 h) {
+        on = Identity (go)
+        has = OptionalHasElement (o)
+        s = If (has) <then_branch = a () => (seq(float[A]) u) { v = OptionalGetElement (o)
+                                                                u = SequenceInsert (v, p) },
+                      else_branch = b () => (seq(float[A]) w) { w = SequenceConstruct (p) }>
+        h = SequenceLength (s)
+        o2 = Optional (s)
+      }>
+    }""", {"p": (2,)}, TRIPS),
+    "branches of unlike ranks": ("""g (int64 n, float[6] p) => (float[T] h, float[6] out) {
+      l, h = Loop (n, "", p) <body = f (int64 i, bool go, float[6] x)
+          => (bool on, float[6] y, float h) {
+        on = Identity (go)
+        two = Constant <value = int64 {2}> ()
+        odd = Mod (i, two)
+        c = Cast <to = 9> (odd)
+        w = If (c) <then_branch = a () => (u) { s = Constant <value = int64[2] {2, 3}> ()
+                                                u = Reshape (x, s) },
+                    else_branch = z () => (v) { v = Neg (x) }>
+        h = ReduceSum <keepdims = 0> (w)
+        six = Constant <value = int64[1] {6}> ()
+        y = Reshape (w, six)
+      }>
+      out = Identity (l)
+    }""", {"p": (6,)}, TRIPS),
+}  # fmt: skip
+"""The text of a model, the shapes of its inputs, and trip counts."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_boxed_values_in_a_loop(case, rng):
+    text, shapes, trips = CASES[case]
+    check(text, *(drawn(rng, shapes, n) for n in trips))
 
 
 BEAM = """g (int64 n, seq(float[A]) p) => (seq(float[B]) r, int64[T] c) {
@@ -137,40 +182,6 @@ def test_lists_of_one_session_are_alike_or_not(rng: np.random.Generator):
     check(text, *({"n": np.array(4), "p": items} for items in lists))
 
 
-def test_an_optional_that_is_empty_at_first(rng: np.random.Generator):
-    text = """g (int64 n, float[2] p) => (float[2] r, float[T] h) {
-      o = Optional <type = float[2]> ()
-      l, r, h = Loop (n, "", o, p) <body = f (int64 i, bool go, optional(float[2]) o, float[2] x)
-          => (bool on, optional(float[2]) o2, float[2] y, float h) {
-        on = Identity (go)
-        has = OptionalHasElement (o)
-        h = Cast <to = 1> (has)
-        y = If (has) <then_branch = a () => (float[2] u) { v = OptionalGetElement (o)
-                                                           u = Add (v, x) },
-                      else_branch = b () => (float[2] w) { w = Neg (x) }>
-        o2 = Optional (y)
-      }>
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in TRIPS))
-
-
-def test_an_optional_list(rng: np.random.Generator):
-    text = """g (int64 n, float[2] p) => (int64[T] h) {
-      o = Optional <type = seq(float[A])> ()
-      l, h = Loop (n, "", o) <body = f (int64 i, bool go, optional(seq(float[A])) o)
-          => (bool on, optional(seq(float[A])) o2, int64 h) {
-        on = Identity (go)
-        has = OptionalHasElement (o)
-        s = If (has) <then_branch = a () => (seq(float[A]) u) { v = OptionalGetElement (o)
-                                                                u = SequenceInsert (v, p) },
-                      else_branch = b () => (seq(float[A]) w) { w = SequenceConstruct (p) }>
-        h = SequenceLength (s)
-        o2 = Optional (s)
-      }>
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in TRIPS))
-
-
 def test_an_optional_input_with_and_without_an_element(rng: np.random.Generator):
     text = """g (int64 n, optional(float[2]) o) => (float[T] h) {
       h = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float h) {
@@ -200,26 +211,6 @@ def test_text():
     }"""
     p, q = np.array(["x", "yy"], object), np.array("", object)
     check(text, *({"n": np.array(n), "p": p, "q": q} for n in (1, 2, 5)), head=HEAD_20)
-
-
-def test_branches_of_unlike_ranks(rng: np.random.Generator):
-    text = """g (int64 n, float[6] p) => (float[T] h, float[6] out) {
-      l, h = Loop (n, "", p) <body = f (int64 i, bool go, float[6] x)
-          => (bool on, float[6] y, float h) {
-        on = Identity (go)
-        two = Constant <value = int64 {2}> ()
-        odd = Mod (i, two)
-        c = Cast <to = 9> (odd)
-        w = If (c) <then_branch = a () => (u) { s = Constant <value = int64[2] {2, 3}> ()
-                                                u = Reshape (x, s) },
-                    else_branch = z () => (v) { v = Neg (x) }>
-        h = ReduceSum <keepdims = 0> (w)
-        six = Constant <value = int64[1] {6}> ()
-        y = Reshape (w, six)
-      }>
-      out = Identity (l)
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 6)} for n in TRIPS))
 
 
 def test_two_lists_change_places(rng: np.random.Generator):

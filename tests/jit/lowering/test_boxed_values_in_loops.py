@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.lowering.test_boxed_values import HEAD_20, TRIPS, floats
+from tests.jit.lowering.test_boxed_values import HEAD_20, TRIPS
 from tests.jit.native import check
+from tests.seeded import floats
 from treadle.errors import RunError
 
 WORDS = np.array([["a", "bb", ""], ["c", "d", "e"]], object)

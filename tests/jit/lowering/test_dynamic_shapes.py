@@ -8,13 +8,10 @@ import pytest
 import treadle
 from tests.jit.fences import given
 from tests.jit.native import HEAD, check, declined, natives, outcomes
+from tests.seeded import drawn, floats
 
 pytestmark = pytest.mark.usefixtures("fences")
 TRIPS = [0, 1, 2, 5, 40]
-
-
-def floats(rng: np.random.Generator, *shape):
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -65,22 +62,18 @@ def test_a_state_that_grows_at_its_end_seldom_asks_for_memory(axis, rng):
     assert asked[2] < 40
 
 
-def test_states_that_grow_at_the_front_and_are_swapped(rng: np.random.Generator):
-    text = """g (int64 n, float[A] p, float[B] q) => (float[C] a, float[D] b) {
+CASES = {
+    "states that grow at the front and are swapped": (
+        """g (int64 n, float[A] p, float[B] q) => (float[C] a, float[D] b) {
       a, b = Loop (n, , p, q) <body = f (int64 i, bool go, float[E] x, float[F] y)
         => (bool on, float[G] x1, float[H] y1) {
         on = Identity (go)
         y1 = Concat <axis = 0> (q, x)
         x1 = Identity (y)
       }>
-    }"""
-    check(
-        text, *({"n": np.array(trips), "p": floats(rng, 2), "q": floats(rng, 1)} for trips in TRIPS)
-    )
-
-
-def test_a_state_that_shrinks_and_one_that_doubles(rng: np.random.Generator):
-    text = """g (int64 n, float[A] p) => (float[B] a, float[C] b) {
+    }""", {"p": (2,), "q": (1,)}, TRIPS),
+    "a state that shrinks and one that doubles": (
+        """g (int64 n, float[A] p) => (float[B] a, float[C] b) {
       a, b = Loop (n, , p, p) <body = f (int64 i, bool go, float[D] x, float[E] y)
         => (bool on, float[F] x1, float[G] y1) {
         on = Identity (go)
@@ -92,33 +85,9 @@ def test_a_state_that_shrinks_and_one_that_doubles(rng: np.random.Generator):
         y1 = If (m) <then_branch = t () => (float[K] u) { u = Concat <axis = 0> (y, y) },
                      else_branch = e () => (float[L] v) { v = Neg (y) }>
       }>
-    }"""
-    check(text, *({"n": np.array(trips), "p": floats(rng, 7)} for trips in TRIPS))
-
-
-def test_a_list_that_is_read_back(rng: np.random.Generator):
-    text = """g (int64 n, float[A,B] p) => (float[C,D] a, float[N,E] s, float[N] t) {
-      a, s, t = Loop (n, , p) <body = f (int64 i, bool go, float[A,B] x)
-        => (bool on, float[D,E] x1, float[B] s, float t) {
-        on = Identity (go)
-        last = Constant <value = int64 {-1}> ()
-        zero = Constant <value = int64[1] {0}> ()
-        s = Gather <axis = 0> (x, last)
-        row = Unsqueeze (s, zero)
-        half = Constant <value = float {0.5}> ()
-        less = Mul (row, half)
-        x1 = Concat <axis = 0> (x, less)
-        turned = Transpose (x1)
-        square = MatMul (turned, x1)
-        t = ReduceMax <keepdims = 0> (square)
-      }>
-    }"""
-    for columns in (3, 20):
-        check(text, *({"n": np.array(n), "p": floats(rng, 2, columns)} for n in TRIPS if n))
-
-
-def test_shapes_that_are_computed(rng: np.random.Generator):
-    text = """g (int64 n, float[6] p) => (float[N] s, int64[N] z, float[M] r) {
+    }""", {"p": (7,)}, TRIPS),
+    "shapes that are computed": (
+        """g (int64 n, float[6] p) => (float[N] s, int64[N] z, float[M] r) {
       s, z, r = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float s, int64 z, float r) {
         on = Identity (go)
         zero = Constant <value = int64[1] {0}> ()
@@ -143,8 +112,36 @@ def test_shapes_that_are_computed(rng: np.random.Generator):
         line = Reshape (both, flat)
         r = ReduceSum <keepdims = 0> (line)
       }>
+    }""", {"p": (6,)}, TRIPS),
+}  # fmt: skip
+"""The text of a model, the shapes of its inputs, and trip counts."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_computed_shapes_in_a_loop(case, rng):
+    text, shapes, trips = CASES[case]
+    check(text, *(drawn(rng, shapes, n) for n in trips))
+
+
+def test_a_list_that_is_read_back(rng: np.random.Generator):
+    text = """g (int64 n, float[A,B] p) => (float[C,D] a, float[N,E] s, float[N] t) {
+      a, s, t = Loop (n, , p) <body = f (int64 i, bool go, float[A,B] x)
+        => (bool on, float[D,E] x1, float[B] s, float t) {
+        on = Identity (go)
+        last = Constant <value = int64 {-1}> ()
+        zero = Constant <value = int64[1] {0}> ()
+        s = Gather <axis = 0> (x, last)
+        row = Unsqueeze (s, zero)
+        half = Constant <value = float {0.5}> ()
+        less = Mul (row, half)
+        x1 = Concat <axis = 0> (x, less)
+        turned = Transpose (x1)
+        square = MatMul (turned, x1)
+        t = ReduceMax <keepdims = 0> (square)
+      }>
     }"""
-    check(text, *({"n": np.array(trips), "p": floats(rng, 6)} for trips in TRIPS))
+    for columns in (3, 20):
+        check(text, *({"n": np.array(n), "p": floats(rng, 2, columns)} for n in TRIPS if n))
 
 
 def test_stacks_of_inner_loops():

@@ -11,13 +11,10 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, check, outcomes
+from tests.seeded import floats
 from treadle.errors import LimitExceeded, RunError, Terminated
 
 SIZES = (3, 40)
-
-
-def floats(rng: np.random.Generator, *shape):
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("size", SIZES)

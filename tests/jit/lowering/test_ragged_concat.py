@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.lowering.test_boxed_values import floats
 from tests.jit.lowering.test_ragged_sequences import TRIPS, native
 from tests.jit.native import HEAD
+from tests.seeded import floats
 from treadle.errors import RunError
 
 JOINS = {

@@ -7,9 +7,9 @@ import pytest
 
 import treadle
 from tests.jit.lowering import test_boxed_values as held
-from tests.jit.lowering.test_boxed_values import floats
 from tests.jit.lowering.test_ragged_sequences import native
 from tests.jit.native import HEAD
+from tests.seeded import floats
 from treadle.errors import RunError
 
 SIZES = {

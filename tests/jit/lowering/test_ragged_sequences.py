@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.jit.lowering import test_boxed_values as held
-from tests.jit.lowering.test_boxed_values import floats
 from tests.jit.native import HEAD, check, outcomes
+from tests.seeded import floats
 from treadle.errors import RunError
 from treadle.jit import internal_errors
 from treadle.jit.kernel.declined import Declined

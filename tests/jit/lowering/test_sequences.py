@@ -7,13 +7,10 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, check
+from tests.seeded import drawn, floats
 from treadle.errors import RunError
 
 pytestmark = pytest.mark.usefixtures("fences")
-
-
-def floats(rng: np.random.Generator, *shape):
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 JOINS = ["axis = 0, new_axis = 1", "axis = -1, new_axis = 1", "axis = 0", "axis = -1"]
@@ -62,8 +59,8 @@ def test_elements_are_put_in_taken_out_and_read_anywhere(count, rng):
     check(text, *feeds)
 
 
-def test_sequences_built_and_read_in_one_iteration(rng: np.random.Generator):
-    text = """g (int64 n, float[2] p) => (float[2] r) {
+CASES = {
+    "sequences built and read in one iteration": ("""g (int64 n, float[2] p) => (float[2] r) {
       r = Loop (n, "", p) <body = f (int64 i, bool go, float[2] x) => (bool on, float[2] y) {
         on = Identity (go)
         z = Neg (x)
@@ -73,8 +70,65 @@ def test_sequences_built_and_read_in_one_iteration(rng: np.random.Generator):
         a = SequenceAt (s, k)
         y = Sub (a, p)
       }>
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in (1, 2, 5)))
+    }""", {"p": (2,)}, (1, 2, 5)),
+    "an empty sequence typed by the body": ("""g (int64 n, float[2,3] p) => (float[A,3] r) {
+      s = SequenceEmpty ()
+      t = Loop (n, "", s) <body = f (int64 i, bool go, s) => (bool on, u) {
+        on = Identity (go)
+        t = Loop (n, "", s) <body = h (int64 j, bool g2, v) => (bool o2, w) {
+          o2 = Identity (g2)
+          k = Cast <to = 1> (j)
+          e = Sub (p, k)
+          w = SequenceInsert (v, e)
+        }>
+        u = SequenceInsert (t, p)
+      }>
+      r = ConcatFromSequence <axis = 0> (t)
+    }""", {"p": (2, 3)}, (1, 2, 3)),
+    "lists within lists of loops and branches": ("""g (int64 n, float[2] p) => (float[A] r) {
+      s = SequenceEmpty ()
+      t = Loop (n, "", s) <body = f (int64 i, bool go, seq(float[2]) s)
+          => (bool on, seq(float[2]) u) {
+        on = Identity (go)
+        t = Loop (i, "", s) <body = h (int64 j, bool g2, seq(float[2]) v)
+            => (bool o2, seq(float[2]) w) {
+          o2 = Identity (g2)
+          k = Cast <to = 1> (j)
+          e = Sub (p, k)
+          w = SequenceInsert (v, e)
+        }>
+        two = Constant <value = int64 {2}> ()
+        odd = Mod (i, two)
+        is_odd = Cast <to = 9> (odd)
+        u = If (is_odd) <then_branch = a () => (seq(float[2]) x) { x = SequenceInsert (t, p) },
+                         else_branch = b () => (seq(float[2]) y) { y = Identity (t) }>
+      }>
+      r = ConcatFromSequence <axis = 0> (t)
+    }""", {"p": (2,)}, (2, 3, 6)),
+    "split to sequence of a tensor": (
+        """g (int64 n, float[4,3,5] p) => (float[N] r, float[N,4,5] q) {
+      r, q = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float r, float[4,5] e) {
+        on = Identity (go)
+        pieces = SplitToSequence <axis = 1, keepdims = 0> (p)
+        e = SequenceAt (pieces, i)
+        two = Constant <value = int64 {2}> ()
+        pairs = SplitToSequence <axis = 0> (p, two)
+        zero = Constant <value = int64 {0}> ()
+        last = Constant <value = int64 {-1}> ()
+        a = SequenceAt (pairs, zero)
+        b = SequenceAt (pairs, last)
+        d = Sub (a, b)
+        r = ReduceSum <keepdims = 0> (d)
+      }>
+    }""", {"p": (4, 3, 5)}, (1, 3)),
+}  # fmt: skip
+"""The text of a model, the shapes of its inputs, and trip counts."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sequences_in_a_loop(case, rng):
+    text, shapes, trips = CASES[case]
+    check(text, *(drawn(rng, shapes, n) for n in trips))
 
 
 def test_an_empty_list_that_is_fed(rng: np.random.Generator):
@@ -88,24 +142,6 @@ def test_an_empty_list_that_is_fed(rng: np.random.Generator):
     }"""
     lists = ([], [floats(rng, 3)], [])
     check(text, *({"n": np.array(2), "p": items, "q": floats(rng, 3)} for items in lists))
-
-
-def test_an_empty_sequence_typed_by_the_body(rng: np.random.Generator):
-    text = """g (int64 n, float[2,3] p) => (float[A,3] r) {
-      s = SequenceEmpty ()
-      t = Loop (n, "", s) <body = f (int64 i, bool go, s) => (bool on, u) {
-        on = Identity (go)
-        t = Loop (n, "", s) <body = h (int64 j, bool g2, v) => (bool o2, w) {
-          o2 = Identity (g2)
-          k = Cast <to = 1> (j)
-          e = Sub (p, k)
-          w = SequenceInsert (v, e)
-        }>
-        u = SequenceInsert (t, p)
-      }>
-      r = ConcatFromSequence <axis = 0> (t)
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 2, 3)} for n in (1, 2, 3)))
 
 
 def test_rows_of_data_dependent_extent_are_native(rng: np.random.Generator):
@@ -142,49 +178,6 @@ def test_a_position_out_of_range_is_the_interpreters_error(rng: np.random.Genera
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(treadle.errors.RunError, match="position 4"):
         session.run(None, {"n": np.array(5), "p": items})
-
-
-def test_lists_within_lists_of_loops_and_branches(rng: np.random.Generator):
-    text = """g (int64 n, float[2] p) => (float[A] r) {
-      s = SequenceEmpty ()
-      t = Loop (n, "", s) <body = f (int64 i, bool go, seq(float[2]) s)
-          => (bool on, seq(float[2]) u) {
-        on = Identity (go)
-        t = Loop (i, "", s) <body = h (int64 j, bool g2, seq(float[2]) v)
-            => (bool o2, seq(float[2]) w) {
-          o2 = Identity (g2)
-          k = Cast <to = 1> (j)
-          e = Sub (p, k)
-          w = SequenceInsert (v, e)
-        }>
-        two = Constant <value = int64 {2}> ()
-        odd = Mod (i, two)
-        is_odd = Cast <to = 9> (odd)
-        u = If (is_odd) <then_branch = a () => (seq(float[2]) x) { x = SequenceInsert (t, p) },
-                         else_branch = b () => (seq(float[2]) y) { y = Identity (t) }>
-      }>
-      r = ConcatFromSequence <axis = 0> (t)
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 2)} for n in (2, 3, 6)))
-
-
-def test_split_to_sequence_of_a_tensor(rng: np.random.Generator):
-    text = """g (int64 n, float[4,3,5] p) => (float[N] r, float[N,4,5] q) {
-      r, q = Loop (n, "") <body = f (int64 i, bool go) => (bool on, float r, float[4,5] e) {
-        on = Identity (go)
-        pieces = SplitToSequence <axis = 1, keepdims = 0> (p)
-        e = SequenceAt (pieces, i)
-        two = Constant <value = int64 {2}> ()
-        pairs = SplitToSequence <axis = 0> (p, two)
-        zero = Constant <value = int64 {0}> ()
-        last = Constant <value = int64 {-1}> ()
-        a = SequenceAt (pairs, zero)
-        b = SequenceAt (pairs, last)
-        d = Sub (a, b)
-        r = ReduceSum <keepdims = 0> (d)
-      }>
-    }"""
-    check(text, *({"n": np.array(n), "p": floats(rng, 4, 3, 5)} for n in (1, 3)))
 
 
 def test_optionals_are_replaced_by_their_elements(rng: np.random.Generator):

@@ -14,16 +14,12 @@ from tests.jit.native import HEAD, natives
 from tests.jit.runtime.test_dynamic_dims import ATTENDED
 from tests.jit.runtime.test_failed_guards import BROADCAST, LAST_OF_A_LIST, ONE, SIX
 from tests.jit.runtime.test_value_specialization import TEXT as EXPANDED
-from tests.seeded import seeded
+from tests.seeded import floats, seeded
 from treadle import delegate
 from treadle.jit.runtime import kernel_cache
 from treadle.jit.runtime.invoke import CompiledKernel
 
 Feeds = dict[str, Any]
-
-
-def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 def attended(rng: np.random.Generator, batch: int, length: int) -> Feeds:

@@ -7,6 +7,7 @@ import pytest
 
 import treadle
 from tests.jit.native import HEAD, natives, outcomes
+from tests.seeded import floats
 from tests.values import assert_same
 from treadle.errors import RunError
 from treadle.jit.kernel.declined import Declined
@@ -34,10 +35,6 @@ ATTENDED = """g (int64 n, float[B,T,D] k, float[B,T] m, float[B,D] q0)
     r = ReduceMax <keepdims = 0> (seen, last)
   }>
 }"""
-
-
-def floats(rng: np.random.Generator, *shape):
-    return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
 def attended(rng, batch, length, wide=6):

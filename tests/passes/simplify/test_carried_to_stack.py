@@ -88,11 +88,19 @@ def test_rows_whose_rank_onnxruntime_does_not_know_are_stacked_too(trip):
     same(load(INNER), model, np.int64(trip), X[:, :1])
 
 
-def test_strings_and_other_values_stay_carried():
-    text = """g (int64 n, string[1] x) => (string[a] y) {
+CARRIED = {
+    "strings": """g (int64 n, string[1] x) => (string[a] y) {
         y = Loop (n, "", x) <body = b (int64 i, bool c, string[p] v) => (bool d, string[q] w) {
-            d = Identity (c) w = Concat <axis = 0> (v, x) }> }"""
-    assert cleaned(text, concats_to_stacks)[1].done == ()
+            d = Identity (c) w = Concat <axis = 0> (v, x) }> }""",
+    "the state of a scan": """g (float[0,3] x, float[2,1,3] r) => (float[a,b] y) {
+        y = Scan <num_scan_inputs = 1, body = b (float[a,3] v, float[1,3] e) => (float[c,3] w) {
+            w = Concat <axis = 0> (v, e) }> (x, r) }""",
+}
+
+
+@pytest.mark.parametrize("case", CARRIED)
+def test_values_that_stay_carried(case):
+    assert cleaned(CARRIED[case], concats_to_stacks)[1].done == ()
 
 
 @pytest.mark.parametrize(
@@ -141,13 +149,6 @@ def test_a_row_that_does_not_fit_still_fails():
     assert report.counts.get(APPENDED) is None
     with pytest.raises(TreadleError):
         run(model, {"n": 1, "x": X, "r": X[:1, :2], "s0": np.float32(1)})
-
-
-def test_the_state_of_a_scan_is_carried():
-    text = """g (float[0,3] x, float[2,1,3] r) => (float[a,b] y) {
-        y = Scan <num_scan_inputs = 1, body = b (float[a,3] v, float[1,3] e) => (float[c,3] w) {
-            w = Concat <axis = 0> (v, e) }> (x, r) }"""
-    assert cleaned(text, concats_to_stacks)[1].done == ()
 
 
 TABLE = """g (int64 n, float[{table}] x, float[{row}] r, float most) => (float[{table}] y) {{

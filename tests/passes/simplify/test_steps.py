@@ -146,19 +146,20 @@ def test_equal_steps_merge_with_those_of_the_blocks_around_them():
         same(load(TWICE), model, np.float32([1, 2, 3]), condition)
 
 
-def test_steps_of_one_branch_and_random_steps_are_not_merged():
-    text = """g (float[3] x, bool c) => (float[a] y) {
+UNLIKE = {
+    "in branches, and random": """g (float[3] x, bool c) => (float[a] y) {
         r = RandomUniformLike (x) s = RandomUniformLike (x) d = Sub (r, s)
         b = If (c) <then_branch = t () => (float[3] u) { u = Exp (x) },
                     else_branch = e () => (float[3] w) { w = Exp (x) }>
-        k = Exp (x) z = Mul (k, b) y = Add (d, z) }"""
-    assert cleaned(text, eliminate_common_steps)[1].done == ()
+        k = Exp (x) z = Mul (k, b) y = Add (d, z) }""",
+    "with unlike attributes": """g (float[3] x) => (float[a] y) {
+        p = LeakyRelu <alpha = 0.0> (x) q = LeakyRelu <alpha = -0.0> (x) y = Add (p, q) }""",
+}
 
 
-def test_attributes_tell_steps_apart():
-    text = """g (float[3] x) => (float[a] y) {
-        p = LeakyRelu <alpha = 0.0> (x) q = LeakyRelu <alpha = -0.0> (x) y = Add (p, q) }"""
-    assert cleaned(text, eliminate_common_steps)[1].done == ()
+@pytest.mark.parametrize("case", UNLIKE)
+def test_unlike_steps_are_not_merged(case):
+    assert cleaned(UNLIKE[case], eliminate_common_steps)[1].done == ()
 
 
 EXPANDED = """g (float[1,3] x, float[2,3] z, float[n,3] w) => (float[a,b] y) {{
