@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.lowering import test_boxed_values as held
+from tests.jit.lowering import test_boxed_values as boxed
 from tests.jit.lowering.test_ragged_sequences import native
 from tests.jit.native import HEAD
 from tests.seeded import floats
@@ -88,7 +88,7 @@ def test_uniform_sequences_keep_extents_beside_ragged_ones(made, rng):
 
 def test_an_empty_list_whose_elements_are_known_by_type_only():
     """Its elements are guessed to be scalars, which cannot be joined."""
-    session = treadle.InferenceSession(HEAD + held.BEAM, engines=("jit", "interp"))
+    session = treadle.InferenceSession(HEAD + boxed.BEAM, engines=("jit", "interp"))
     rows, counts = session.run(None, {"n": np.array(0), "p": []})
     assert rows == []
     assert counts.shape == (0,)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
-from tests.jit.lowering import test_boxed_values as held
+from tests.jit.lowering import test_boxed_values as boxed
 from tests.jit.native import HEAD, check, outcomes
 from tests.seeded import floats
 from treadle.errors import RunError
@@ -36,25 +36,30 @@ def native(text, *feeds, head=HEAD):
 @pytest.mark.parametrize(
     "test",
     [
-        held.test_a_list_of_growing_rows,
-        held.test_a_list_that_begins_empty_and_gets_each_row_longer,
-        held.test_pieces_of_unlike_lengths,
-        held.test_lists_of_one_session_are_alike_or_not,
-        held.test_an_optional_that_is_empty_at_first,
-        held.test_an_optional_list,
-        held.test_an_optional_input_with_and_without_an_element,
-        held.test_two_lists_change_places,
+        boxed.test_a_list_of_growing_rows,
+        boxed.test_a_list_that_begins_empty_and_gets_each_row_longer,
+        boxed.test_lists_of_one_session_are_alike_or_not,
+        boxed.test_an_optional_input_with_and_without_an_element,
+        boxed.test_two_lists_change_places,
     ],
 )
 def test_programs_of_boxed_sequences_run_as_ragged_ones(test, monkeypatch, rng):
-    monkeypatch.setattr(held, "check", native)
+    monkeypatch.setattr(boxed, "check", native)
     test(*[rng][: len(signature(test).parameters)])
+
+
+@pytest.mark.parametrize(
+    "case", ["pieces of unlike lengths", "an optional that is empty at first", "an optional list"]
+)
+def test_programs_of_a_table_run_as_ragged_ones(case, monkeypatch, rng):
+    monkeypatch.setattr(boxed, "check", native)
+    boxed.test_boxed_values_in_a_loop(case, rng)
 
 
 @pytest.mark.parametrize("lengths", [(2, 3, 1), (2, 2), (5,)])
 def test_lists_within_inner_loops(lengths, rng):
     items = [floats(rng, length) for length in lengths]
-    native(held.BEAM, *({"n": np.array(n), "p": items} for n in (1, 2, 9)))
+    native(boxed.BEAM, *({"n": np.array(n), "p": items} for n in (1, 2, 9)))
 
 
 def test_positions_of_any_kind(rng):
@@ -184,7 +189,7 @@ def test_a_failed_scalarization_boxes_the_sequence(monkeypatch, rng):
     monkeypatch.setattr(internal_errors, "_warn", lambda *_: None)
     for instead in (fault, declining):
         monkeypatch.setattr(specialize, "scalarize_sequences", instead)
-        check(held.GROWING, {"n": np.array(5), "p": floats(rng, 2)})
+        check(boxed.GROWING, {"n": np.array(5), "p": floats(rng, 2)})
 
 
 def test_split_sizes_of_rank_two_are_an_error(rng):
