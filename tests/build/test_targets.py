@@ -101,6 +101,25 @@ def test_windows_libraries_are_linked_without_a_windows_toolchain(
     assert not [path.name for path in library.parent.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="the ziglang package is not here")
+@pytest.mark.parametrize("target", ["aarch64-linux", "aarch64-macos"])
+def test_operators_of_other_machines_are_linked_to_the_same_bytes(
+    tmp_path: Path, target: str
+) -> None:
+    first, second = (
+        treadle.build(models.GROW, tmp_path / folder, kind="ort", name="grow", targets=[target])
+        for folder in ("first", "second")
+    )
+    libraries = [
+        path.read_bytes()
+        for built in (first, second)
+        for path in built.files
+        if path.suffix in (".so", ".dylib")
+    ]
+    assert libraries[0] == libraries[1]
+    assert b"RegisterCustomOps" in libraries[0]
+
+
 SCRIPT = """
 import { load } from "./wasm32/grow.mjs";
 import { readFileSync } from "node:fs";

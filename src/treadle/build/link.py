@@ -114,7 +114,7 @@ def link_operators(named: NamedTarget, folder: Path) -> Path:
     """
     source, archive, output = (folder / name for name in ("operators.c", "lib.a", "out"))
     compiler = _cc(named)
-    first = [compiler] if compiler else zig("cc", "-target", named.zig)
+    first = [compiler] if compiler else zig("cc", "-target", named.zig, "-g0", "-s")
     first += ["-std=gnu99", "-O2", "-fvisibility=hidden", "-I", str(folder), str(source)]
     if named.form == "coff":
         compiled = folder / "operators.o"
@@ -122,8 +122,13 @@ def link_operators(named: NamedTarget, folder: Path) -> Path:
         others = (compiled, *_windows_runtime(folder, named))
         run_tool(_coff_by_zig(_Job(archive, output, others, ("RegisterCustomOps",), named)))
         return output
-    hidden = ["-Wl,--exclude-libs,ALL", "-Wl,--build-id=none"] if named.form == "elf" else []
-    linked = ["-fPIC", "-shared", str(archive), *hidden, "-lm", "-o", str(output)]
+    exports = folder / "exports.txt"
+    exports.write_text("{ global: RegisterCustomOps; local: *; };\n")
+    own = {
+        "elf": [f"-Wl,--version-script={exports}", "-Wl,--build-id=none"],
+        "macho": [_install_name("operators.dylib")],
+    }[named.form]
+    linked = ["-fPIC", "-shared", str(archive), *own, "-lm", "-o", str(output)]
     run_tool([*first, *linked])
     return output
 
@@ -161,7 +166,7 @@ def zig(*arguments: str) -> list[str]:
 
 def _by_cc(compiler: str, job: _Job) -> list[str]:
     if job.named.form == "macho":
-        whole = [f"-Wl,-force_load,{job.archive}"]
+        whole = [f"-Wl,-force_load,{job.archive}", _install_name(job.output.name)]
     else:
         whole = ["-Wl,--whole-archive", str(job.archive), "-Wl,--no-whole-archive"]
         whole += ["-Wl,--build-id=none", "-Wl,--as-needed"]
@@ -194,8 +199,17 @@ def _coff_by_zig(job: _Job) -> list[str]:
 def _macho_by_zig(job: _Job) -> list[str]:
     return zig(
         "cc", "-target", job.named.zig, "-shared", "-o", str(job.output),
+        _install_name(job.output.name),
         "-Wl,--whole-archive", str(job.archive), "-Wl,--no-whole-archive", *map(str, job.others),
     )  # fmt: skip
+
+
+def _install_name(file: str) -> str:
+    """The option for the name by which programs on macOS find a library.
+
+    Without it the name is the path where the library was linked.
+    """
+    return f"-Wl,-install_name,@rpath/{file}"
 
 
 _BY_ZIG: Mapping[str, Callable[[_Job], list[str]]] = {
