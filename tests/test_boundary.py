@@ -35,7 +35,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES)
-def test_a_bug_leaves_by_its_name(name, case, monkeypatch):
+def test_a_bug_is_an_internal_error_that_names_the_function(name, case, monkeypatch):
     room, function, call = case
     monkeypatch.setattr(room, function, broken)
     with pytest.raises(IndexError, match=r"^no such place$"):
@@ -57,7 +57,7 @@ def test_memory_errors_pass(monkeypatch):
         treadle.load(TEXT)
 
 
-def test_what_a_listener_raises_passes(monkeypatch):
+def test_errors_of_a_listener_pass(monkeypatch):
     def listener(event):
         raise LookupError("the caller's own")
 

@@ -74,7 +74,7 @@ def test_stepping_back_and_forth(debugger):
     assert not debugger.back(100)
 
 
-def test_errors_are_raised_where_the_run_is_stepped():
+def test_errors_of_a_run_are_raised_by_the_step():
     session = treadle.InferenceSession(MODEL)
     with session.debug({"x": np.float32([1])}) as debugger, pytest.raises(treadle.InputError):
         debugger.step()
@@ -87,7 +87,7 @@ def test_errors_are_raised_where_the_run_is_stepped():
     assert not debugger.step()
 
 
-def test_the_history_is_bounded_in_bytes_and_says_what_it_dropped():
+def test_the_history_is_bounded_in_bytes_and_reports_dropped_values():
     session = treadle.InferenceSession(MODEL)
     feeds = {**FEEDS, "x": np.arange(100, dtype=np.float32)}
     with session.debug(feeds, max_bytes=200) as debugger:

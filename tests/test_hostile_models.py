@@ -129,7 +129,7 @@ def test_hostile_models_raise_treadle_errors(source, tmp_path):
 
 @pytest.mark.parametrize("name", ["no operand", "carried value left out"])
 @pytest.mark.parametrize("read", [lambda source: source, treadle.load])
-def test_what_cannot_run_is_not_optimized_nor_written_as_ir(name, read, tmp_path):
+def test_models_that_cannot_run_are_not_optimized_or_written_as_ir(name, read, tmp_path):
     with pytest.raises(InvalidModel, match="cannot be optimized"):
         treadle.optimize(read(MODELS[name]))
     with pytest.raises(InvalidModel, match="cannot be written as OpenVINO IR"):

@@ -22,7 +22,7 @@ def running_sum():
     return helper.make_node("Loop", ["M", "", "s0"], ["s", "ys"], body=body)
 
 
-def test_by_name():
+def test_operators_are_called_by_name():
     softmax = treadle.operator("Softmax", opset=13, axis=0)
     x = np.array([[0, 1], [0, 3]], np.float32)
 
@@ -37,7 +37,7 @@ def test_by_name():
     assert "normalized exponential" in softmax.doc
 
 
-def test_defaults_and_what_may_be_left_out():
+def test_defaults_and_optional_operands():
     gemm = treadle.operator("Gemm", opset=13)
 
     assert gemm.attributes == {}
@@ -133,6 +133,6 @@ def test_old_versions():
         (lambda: treadle.operator(3), TypeError, "an int is not an operator"),
     ],
 )
-def test_mistakes(call, error, words):
+def test_invalid_calls_are_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()

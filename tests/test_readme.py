@@ -38,7 +38,7 @@ def test_the_first_screen_has_a_number_and_a_picture() -> None:
     assert "![" in screen
 
 
-def test_what_is_copied_can_be_pasted() -> None:
+def test_commands_have_no_prompt() -> None:
     blocks = [text for language, text in BLOCK.findall(README) if language in ("sh", "python")]
     assert len(blocks) >= 5
     assert all(not line.startswith(("$", ">", "%")) for text in blocks for line in text.split("\n"))

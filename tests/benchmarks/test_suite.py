@@ -55,7 +55,7 @@ def test_figures_are_saved_with_whatever_is_printed(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("| model |")
 
 
-def test_a_wrong_answer_is_told_with_its_place():
+def test_a_wrong_answer_is_reported_with_its_index():
     made = BENCHMARKS["logistic"]
     wanted = [np.array([1.0, 2.0], np.float32)]
     assert fault(made, wanted, wanted) == ""
@@ -79,7 +79,7 @@ def test_ratios_are_to_treadle_and_onnxruntime_is_the_better_of_its_two():
     assert ROW.ratio("JAX") is None
 
 
-def test_targets_say_what_is_reached():
+def test_targets_are_compared_with_figures():
     found = dict(targets([ROW]))
     assert found["LSTM 64, batch 1: 6, wanted 6"]
     assert not found["onnxruntime, mean: 6, wanted 30"]

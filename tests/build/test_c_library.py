@@ -103,7 +103,7 @@ def test_inputs_that_do_not_fit(load: Load) -> None:
         assert load("grow").call(wrong, 2)[0] == 5
 
 
-def test_memory_that_is_not_there_leaves_nothing_held(load: Load) -> None:
+def test_a_failed_allocation_leaks_no_memory(load: Load) -> None:
     arrays = [np.array(5), np.zeros(4, np.float32)]
     memory = Memory(fails=0)
     assert load("grow").call(arrays, 2, memory=memory)[0] == 2
@@ -198,7 +198,7 @@ def test_building_twice_gives_the_same_bytes(built: Callable[[str], Path], tmp_p
         assert (tmp_path / name).read_bytes() == path.read_bytes()
 
 
-def test_every_reason_is_told_at_once(tmp_path: Path) -> None:
+def test_all_obstacles_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(treadle.Unsupported) as caught:
         treadle.build(models.BESIDE, tmp_path / "out")
     assert 'output "made" is seq(float32[2])' in str(caught.value)

@@ -112,7 +112,7 @@ def operators_of(path: Path) -> list[str]:
     return walk(onnx.load(path).graph)
 
 
-def test_a_loop_in_a_branch_that_stays(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_native_loop_in_a_branch_of_onnxruntime(tmp_path: Path, rng: np.random.Generator) -> None:
     treadle.build(models.NESTED, tmp_path, name="nested", kind="ort")
     assert "nested_0" in operators_of(tmp_path / "nested.onnx")
     session = session_of(tmp_path, "nested")
@@ -127,7 +127,7 @@ def test_a_loop_in_a_branch_that_stays(tmp_path: Path, rng: np.random.Generator)
             expect_same(models.NESTED, session, feeds)
 
 
-def test_a_loop_in_a_body_that_stays(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_native_loop_in_a_body_of_onnxruntime(tmp_path: Path, rng: np.random.Generator) -> None:
     treadle.build(models.INNER, tmp_path, name="inner", kind="ort", fallback=False)
     assert operators_of(tmp_path / "inner.onnx").count("Loop") == 1
     assert "Scan" not in operators_of(tmp_path / "inner.onnx")

@@ -109,14 +109,14 @@ def test_a_scan_needs_an_output_for_each_state():
     assert found.message == "Scan has 3 states and 2 outputs"
 
 
-def test_an_attribute_of_a_function_is_too_late_to_say_what_a_scan_scans():
+def test_the_number_of_scan_inputs_is_no_attribute_reference():
     reference = Attribute("num_scan_inputs", Kind.INT, Reference("n"))
     (found,) = scan.attributes(11, {"num_scan_inputs": reference}, 3, 3, "p")
     assert found.code == "CF512"
     assert not scan.attributes(8, {"num_scan_inputs": reference}, 3, 3, "p")
 
 
-def test_messages_say_what_was_found_and_what_was_wanted():
+def test_messages_name_the_counts_found_and_wanted():
     (found,) = loop.arity(21, 3, 1, 2, 2, "main/loop_0")
     assert found.message == (
         "the body takes 2 inputs, the node gives it 3:"

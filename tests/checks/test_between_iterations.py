@@ -142,7 +142,7 @@ def test_an_input_with_a_default_is_not_known():
         s = Loop <body = b (int64 i, bool c, a) => (c, e) { e = Relu(a) }> (M, "", s0) }""")
 
 
-def test_what_depends_on_an_attribute_of_the_function_is_not_known():
+def test_values_of_attribute_references_are_unknown():
     assert not found("""g (float x) => (y) { y = local.f <trips = 0, axis = 0> (x) }
         <domain: "local", opset_import: ["" : 21]>
         f <trips, axis> (a) => (b) {

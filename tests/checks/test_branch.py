@@ -31,7 +31,7 @@ def choice(then, otherwise, condition="bool C", opset=21):
          "output 0 is float32[2] in the then_branch (a) and float32[3] in the else_branch (b)"),
     ],
 )  # fmt: skip
-def test_what_branches_must_agree_on(model, code, message):
+def test_branches_that_disagree_are_findings(model, code, message):
     finding = only(*choice(*model))
     assert (finding.code, finding.path, finding.message) == (code, "main/if_0", message)
     assert finding.blocks

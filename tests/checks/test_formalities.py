@@ -104,7 +104,7 @@ def test_sparse_indices(indices, dims, is_right):
         ("(float[N] x) => (float[N] y)", []),
     ],
 )
-def test_what_main_inputs_and_outputs_declare(ports, wanted):
+def test_declarations_of_main_inputs_and_outputs(ports, wanted):
     text = f'<ir_version: 10, opset_import: ["" : 21]> g {ports} {{ y = Neg(x) }}'
     assert codes(text) == wanted
     x = np.ones((), np.float32) if "float x" in ports else np.ones(2, np.float32)

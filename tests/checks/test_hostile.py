@@ -83,13 +83,13 @@ def test_a_deeper_nest_in_memory_is_a_finding(depth: int) -> None:
         treadle.load(nested_proto(depth, "If"))
 
 
-def test_what_protobuf_cannot_write_is_unsupported(tmp_path) -> None:
+def test_models_nested_deeper_than_protobuf_writes_are_unsupported(tmp_path) -> None:
     model = treadle.load(nested_proto(60, "If"))
     with pytest.raises(treadle.TreadleError, match="nested deeper than protobuf writes"):
         treadle.save(model, tmp_path / "deep.onnx")
 
 
-def test_names_that_are_no_text() -> None:
+def test_names_that_are_not_text() -> None:
     proto = treadle.formats.onnx.write_model(
         treadle.load(f"{HEADER}\ng (float x) => (y) {{ naame = Relu (x) y = Abs (naame) }}")
     )
@@ -134,7 +134,7 @@ print([finding.code for finding in treadle.check(text + chr(10))])
         " { y = Abs (w) }",
     ],
 )
-def test_what_would_need_all_memory_is_not_evaluated(graph: str) -> None:
+def test_constants_beyond_memory_are_not_evaluated(graph: str) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 

@@ -17,7 +17,7 @@ SCHEMAS = [
 
 
 @pytest.mark.parametrize(("expression", "code", "message"), SCHEMAS)
-def test_what_a_schema_says_against_a_leaf(expression, code, message):
+def test_leaves_that_break_their_schema(expression, code, message):
     finding = only(f"g (float[2] x, int64[2] n) => (y) {{ y = {expression} }}")
     assert (finding.code, finding.message) == (code, message)
     assert finding.blocks is (code != "CF211")

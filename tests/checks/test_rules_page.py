@@ -17,7 +17,7 @@ def test_every_rule_has_an_example_and_every_example_a_rule() -> None:
 
 
 @pytest.mark.parametrize("code", RULES)
-def test_the_bad_model_is_found_and_the_mended_one_is_fine(code: str) -> None:
+def test_the_bad_example_has_the_finding_and_the_good_one_has_none(code: str) -> None:
     example, portable = examples()[code], runtimes_of(code)
     bad = [finding.code for finding in found_in(example.bad, portable)]
     assert code in bad
@@ -29,7 +29,7 @@ def test_the_bad_model_is_found_and_the_mended_one_is_fine(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", RULES)
-def test_a_rule_has_its_words(code: str) -> None:
+def test_every_rule_has_a_description(code: str) -> None:
     rule = RULES[code]
     assert rule.clause or code in ("CF001", "CF002", "CF003"), "what of the standard it rests on"
     words = explain_rule(code)

@@ -38,7 +38,7 @@ def codes(source: object) -> set[str]:
 
 @pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
 @pytest.mark.parametrize("code", ["CF802", "CF803", "CF809"])
-def test_what_does_not_load(code: str) -> None:
+def test_findings_for_models_that_onnxruntime_does_not_load(code: str) -> None:
     example = examples()[code]
     assert not loads(whole(example.bad))
     assert loads(whole(example.good))
@@ -63,7 +63,7 @@ def test_a_session_heeds_the_faults_of_its_release_and_of_unknown_ones_all():
 
 
 @pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
-def test_what_is_answered_wrongly() -> None:
+def test_findings_for_models_that_onnxruntime_computes_wrongly() -> None:
     example = examples()["CF804"]
     (wrong,) = load(whole(example.bad)).run(None, {"n": np.array(3)})
     (right,) = load(whole(example.good)).run(None, {"n": np.array(3)})
@@ -78,7 +78,9 @@ def test_what_is_answered_wrongly() -> None:
         ("CF806", {"x": np.ones(3, np.float32), "s": np.array([1, 1])}),
     ],
 )
-def test_what_fails(code: str, feeds: dict[str, np.ndarray]) -> None:
+def test_findings_for_models_that_fail_in_onnxruntime(
+    code: str, feeds: dict[str, np.ndarray]
+) -> None:
     session = load(whole(examples()[code].bad))
     with pytest.raises(Exception, match=r"onnxruntime|ONNXRuntimeError"):
         session.run(None, feeds)
@@ -86,7 +88,7 @@ def test_what_fails(code: str, feeds: dict[str, np.ndarray]) -> None:
 
 @pytest.mark.skipif(not MEASURED, reason="another onnxruntime than the one measured")
 @pytest.mark.parametrize("name", MODELS)
-def test_what_does_not_load_is_known(name: str) -> None:
+def test_edge_cases_that_do_not_load_have_a_finding(name: str) -> None:
     found = codes(edges()[name].source)
     known = bool({code for code in found if code.startswith("CF80")} - {"CF801", "CF804", "CF805"})
     assert loads(edges()[name].source) or known or "CF103" in found
@@ -97,6 +99,6 @@ VALUES = "CF808"
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_nothing_is_said_of_models_that_run_there(name: str) -> None:
+def test_models_that_run_in_onnxruntime_have_no_finding(name: str) -> None:
     told = set(codes(exported(name)[0])) - {VALUES}
     assert not [code for code in told if code.startswith("CF80")]

@@ -55,7 +55,7 @@ def test_select_and_ignore(treadle: Treadle, hides: Path, flags, code: int) -> N
     assert treadle("check", hides, *flags).code == code
 
 
-def test_codes_nobody_knows(treadle: Treadle, hides: Path) -> None:
+def test_unknown_codes_are_an_error(treadle: Treadle, hides: Path) -> None:
     done = treadle("check", hides, "--select", "CF103,XY1")
     assert done.code == 2
     assert "no rule's code starts with XY1" in done.err
@@ -101,7 +101,7 @@ def test_fix(treadle: Treadle, hides: Path, tmp_path: Path) -> None:
     assert data["findings"] == []
 
 
-def test_fix_of_what_cannot_be_loaded(treadle: Treadle, folder: Path) -> None:
+def test_fix_of_a_model_that_cannot_be_loaded(treadle: Treadle, folder: Path) -> None:
     done = treadle("check", folder / "broken.onnxtxt", "--fix", folder / "mended.onnx")
     assert done.code == 1
     assert "CF101" in done.err

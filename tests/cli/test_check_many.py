@@ -54,7 +54,7 @@ def test_globs_and_exclusions(treadle: Treadle) -> None:
     assert treadle("check", "models/fine.onnxtxt", "-", "--json", given=FINE.encode()).code == 0
 
 
-def test_words_of_many_models(treadle: Treadle) -> None:
+def test_findings_of_many_models(treadle: Treadle) -> None:
     done = treadle("check", "models")
     assert done.code == 1
     assert 'CF103 error  line 4, column 46: "x" hides a value' in done.out
@@ -149,7 +149,7 @@ def test_json_is_as_the_schema_says(treadle: Treadle) -> None:
     assert list(complaints(data | {"version": 2}, schema)) == ["$.version is not 1"]
 
 
-def test_a_baseline_keeps_what_is_known(treadle: Treadle) -> None:
+def test_a_baseline_hides_known_findings(treadle: Treadle) -> None:
     written = treadle("check", "models", "--baseline", "known.json", "--update-baseline")
     assert (written.code, written.err) == (0, "wrote known.json: 2 findings\n")
     again = treadle("check", "models", "--baseline", "known.json")
@@ -166,7 +166,7 @@ def test_a_baseline_keeps_what_is_known(treadle: Treadle) -> None:
     assert "1 more did not occur" in treadle("check", "models", "--baseline", "known.json").err
 
 
-def test_a_baseline_is_told_from_its_folder(treadle: Treadle, monkeypatch) -> None:
+def test_paths_in_a_baseline_are_relative_to_it(treadle: Treadle, monkeypatch) -> None:
     treadle("check", "models", "--baseline", "known.json", "--update-baseline")
     monkeypatch.chdir("models")
     assert treadle("check", "deep", "--baseline", "../known.json").code == 0
@@ -210,7 +210,7 @@ def test_settings_that_are_wrong(treadle: Treadle, content: str, told: str) -> N
     assert (done.code, told in done.err) == (2, True), done.err
 
 
-def test_several_are_mended_into_a_folder(treadle: Treadle) -> None:
+def test_several_models_are_fixed_into_a_folder(treadle: Treadle) -> None:
     done = treadle("check", "models", "--fix", "--output-dir", "out")
     assert done.code == 1  # bad.onnx is no model
     assert "wrote out/deep/hides.onnxtxt, 1 mended" in done.out
@@ -219,7 +219,7 @@ def test_several_are_mended_into_a_folder(treadle: Treadle) -> None:
     assert not Path("out/deep/bad.onnx").exists()
 
 
-def test_in_place_only_what_is_mended_is_written(treadle: Treadle) -> None:
+def test_in_place_only_fixed_models_are_written(treadle: Treadle) -> None:
     before = Path("models/fine.onnxtxt").stat().st_mtime_ns
     assert treadle("check", "--fix", "--in-place", "models").code == 1
     assert library.check("models/deep/hides.onnxtxt") == []

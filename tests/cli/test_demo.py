@@ -27,7 +27,7 @@ def test_demo_in_words(treadle: Treadle) -> None:
     assert "treadle demo --save models" in done.out
 
 
-def test_what_is_left_of_a_line_goes_below_its_last_column() -> None:
+def test_long_lines_wrap_into_their_last_column() -> None:
     text = "main/loop_1  Loop-21\n  runs      until it is found, at most limit times\n\nall of it"
     assert wrapped(text, 31) == (
         "main/loop_1  Loop-21\n  runs      until it is found,\n            at most limit times\n\n"

@@ -28,7 +28,7 @@ def test_outputs_as_data(treadle: Treadle, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("engines", ["interp", "onnxruntime,interp"])
-def test_engines(treadle: Treadle, folder: Path, engines: str) -> None:
+def test_engines_are_chosen_by_name(treadle: Treadle, folder: Path, engines: str) -> None:
     done = treadle("run", folder / "newton.onnxtxt", "-i", "a=2", "--engines", engines)
     assert done.code == 0
 
@@ -61,7 +61,7 @@ def test_values_of_every_kind(treadle: Treadle, folder: Path, bfloat16: str) -> 
     }
 
 
-def test_what_is_written_can_be_read_and_compared(
+def test_written_outputs_can_be_read_and_compared(
     treadle: Treadle, folder: Path, bfloat16: str
 ) -> None:
     model, out = folder / "many.onnxtxt", folder / "out.npz"
@@ -139,14 +139,16 @@ def test_random_data(treadle: Treadle, folder: Path) -> None:
         (("--random", "--dim", "T=5"), 'no input of the model has an extent "T", it has none'),
     ],
 )
-def test_wrong_commands(treadle: Treadle, folder: Path, given: tuple[str, ...], words: str) -> None:
+def test_invalid_options_are_errors(
+    treadle: Treadle, folder: Path, given: tuple[str, ...], words: str
+) -> None:
     done = treadle("run", folder / "newton.onnxtxt", *given)
     assert done.code == 2
     assert words in done.err
 
 
 @pytest.mark.parametrize("given", ["a=[1, 2]", 'a="text"', "a=[[1], [2, 3]]"])
-def test_wrong_data(treadle: Treadle, folder: Path, given: str) -> None:
+def test_invalid_inputs_are_errors(treadle: Treadle, folder: Path, given: str) -> None:
     done = treadle("run", folder / "newton.onnxtxt", "-i", given)
     assert done.code == 1
     assert '"a"' in done.err
@@ -159,14 +161,14 @@ def test_a_file_that_is_no_archive(treadle: Treadle, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("bound", [("--max-iterations", 10), ("--max-seconds", 0.2)])
-def test_bounds(treadle: Treadle, folder: Path, bound: tuple[object, ...]) -> None:
+def test_limits_of_a_run(treadle: Treadle, folder: Path, bound: tuple[object, ...]) -> None:
     done = treadle("run", folder / "endless.onnxtxt", "-i", "start=0", *bound)
     assert done.code == 1
     assert done.err.startswith("Error: main")
     assert str(bound[0]).strip("-").replace("-", "_") in done.err
 
 
-def test_trace(treadle: Treadle, folder: Path) -> None:
+def test_a_trace_of_chosen_values(treadle: Treadle, folder: Path) -> None:
     model = folder / "newton.onnxtxt"
     done = treadle("run", model, "-i", "a=4", "--trace", "better", "--trace", "main/loop_2")
     lines = done.out.splitlines()

@@ -48,7 +48,7 @@ def test_explain(treadle: Treadle, folder: Path) -> None:
     assert set(data["engines"]) == {"interp"}
 
 
-def test_explain_says_what_was_compiled(treadle: Treadle, folder: Path) -> None:
+def test_explain_lists_compiled_kernels(treadle: Treadle, folder: Path) -> None:
     model = folder / "newton.onnxtxt"
     given = ("explain", model, "--random", "--engines", "jit,interp")
     done = treadle(*given)
@@ -121,7 +121,7 @@ def test_convert_writes_openvino_as_onnx(treadle: Treadle, tmp_path: Path) -> No
     assert (data["loops"], data["branches"]) == (2, 0)
 
 
-def test_convert_wants_to_know_where(treadle: Treadle, folder: Path) -> None:
+def test_convert_requires_a_target(treadle: Treadle, folder: Path) -> None:
     done = treadle("convert", folder / "newton.onnxtxt")
     assert done.code == 2
     assert "-o model.onnx" in done.err
@@ -221,7 +221,7 @@ def test_unroll_and_rewrite(treadle: Treadle, folder: Path) -> None:
     assert not (folder / "no.onnx").exists()
 
 
-def test_optimize_says_what_it_did(treadle: Treadle, folder: Path) -> None:
+def test_optimize_reports_its_changes(treadle: Treadle, folder: Path) -> None:
     model = library.load(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y)\n'
         "{ s = Shape (x) r = Reshape (x, s) y = Neg (r) }"

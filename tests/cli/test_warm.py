@@ -73,7 +73,7 @@ def test_treadle_cache(treadle: Treadle, model: Path, cache: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes are of POSIX")
-def test_a_cache_that_others_may_write_to_is_told_of(
+def test_a_cache_that_others_may_write_to_is_reported(
     treadle: Treadle,
     model: Path,
     cache: Path,

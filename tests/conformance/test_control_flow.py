@@ -46,7 +46,7 @@ def test_the_outputs_are_those_of_the_standard(name, engine):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_check_reports_what_is_wrong_in_a_model(name):
+def test_check_has_a_finding_for_invalid_models(name):
     edge = edges()[name]
     found = [f for f in treadle.check(edge.source) if f.severity == "error"]
     if name in WRONG_DATA:
@@ -71,7 +71,7 @@ def test_models_with_findings_that_do_not_block_run(name, engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SILENT)
-def test_where_the_standard_is_silent_a_run_ends(name, engine):
+def test_models_the_standard_leaves_undefined_terminate(name, engine):
     assert run(name, engine)
 
 

@@ -140,7 +140,7 @@ def test_an_error_of_a_region_gets_the_iterations_around_it(kind):
     assert str(caught.value) == "main/somewhere, iteration 2: enough"
 
 
-def test_a_listener_hears_what_a_region_gives():
+def test_a_listener_receives_results_of_a_region():
     heard = []
 
     def listen(event):

@@ -45,7 +45,7 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Any]:
     assert complaints == []
 
 
-def test_blocks_open_and_say_what_loops_do(show: Any) -> None:
+def test_blocks_open_and_describe_loops(show: Any) -> None:
     page = show(SMOOTH)
     assert page.locator("[data-block]").count() == 3
     assert page.locator('[data-block="main/scan_0.body"] svg').count() == 0  # closed: not drawn
@@ -56,7 +56,7 @@ def test_blocks_open_and_say_what_loops_do(show: Any) -> None:
     assert "once per item of x along axis 0" in block.inner_text()
 
 
-def test_a_node_says_what_it_reads_and_makes(show: Any) -> None:
+def test_a_node_shows_its_inputs_and_outputs(show: Any) -> None:
     page = show(SMOOTH)
     page.locator('[data-path="main/sub_1"]').click()
     words = page.locator("#detail").inner_text()

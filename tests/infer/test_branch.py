@@ -33,7 +33,7 @@ def union(then, otherwise, opset, condition="C"):
 
 @pytest.mark.parametrize("opset", [10, 12, 13, 21])
 @pytest.mark.parametrize(("then", "otherwise", "both"), UNIONS)
-def test_a_result_has_what_both_branches_give(then, otherwise, both, opset):
+def test_a_result_has_the_join_of_both_types(then, otherwise, both, opset):
     assert union(then, otherwise, opset) == both
 
 

@@ -103,7 +103,7 @@ def test_paths_inside_a_definition():
         program([f32(1)], RunContext())
 
 
-def test_no_definition_for_these_types():
+def test_a_function_without_a_definition_for_the_types():
     program = prepare(interp_only(called(None)), lambda step, types: None)
     with pytest.raises(Unsupported, match=r"SequenceMap-17: .*not defined for \(int64\[2\]\)"):
         program([i64(1, 2)], RunContext())

@@ -82,7 +82,7 @@ def test_a_condition_and_no_trip_count(stops_at):
 
 
 @pytest.mark.parametrize("stops_at", [1, 2, 5])
-def test_neither_and_the_body_stops(stops_at):
+def test_without_trip_count_and_condition_the_body_stops(stops_at):
     block = looping(counting(stops_at), CARRIED, trip=False, stacks=[Stacked()])
     same(run(block, f32(0)), counted(stops_at))
 
@@ -163,7 +163,7 @@ def test_the_next_condition_is_bool():
         run(looping(body, [Carried()]), i64(5), f32(1))
 
 
-def test_an_early_exit_stacks_what_there_was():
+def test_an_early_exit_keeps_the_elements_so_far():
     block = looping(counting(2), CARRIED, condition=True, stacks=[Stacked()])
     same(run(block, i64(100), yes(), f32(0)), counted(2))
 
@@ -199,7 +199,7 @@ def test_an_omitted_condition_is_seen_as_true():
     same(run(looping(body, COUNTED, stacks=[Stacked()]), i64(2)), [np.array([True, True])])
 
 
-def test_roles_in_any_order():
+def test_parameters_in_any_order():
     def make(b, x, s, i, k):
         return None, add(b, add(b, s, x), k), b.leaf("Identity", 16, i)
 

@@ -141,7 +141,7 @@ def test_a_malformed_program_is_found(case):
         of(constants=(Constant(K, Literal.of(np.zeros(2, np.float32))),)),
     ],
 )
-def test_a_program_has_no_faults(model):
+def test_a_valid_program_has_no_faults(model):
     assert faults(model) == []
 
 
@@ -168,7 +168,7 @@ def test_a_pass_of_the_simplifier_is_named_too():
         simplify(of(NEG, results=(Y,)), (lose,))
 
 
-def test_nobody_is_asked_without_treadle_debug(monkeypatch):
+def test_passes_are_not_verified_without_treadle_debug(monkeypatch):
     monkeypatch.delenv("TREADLE_DEBUG")
 
     @verified
@@ -178,7 +178,7 @@ def test_nobody_is_asked_without_treadle_debug(monkeypatch):
     assert drop_steps(of(NEG, results=(Y,))).main.steps == ()
 
 
-def test_readers_and_passes_keep_what_the_verifier_holds():
+def test_readers_and_passes_make_valid_programs():
     text = """<ir_version: 10, opset_import: ["" : 21]>
         g (int64 n, bool c, float x) => (float y) {
             y = Loop (n, c, x) <body = b (int64 i, bool go, float p) => (bool go, float q) {

@@ -20,7 +20,7 @@ def fold(op, version, *operands, exact=True, most=MOST, **attributes):
     return ops.fold(leaf(op, version, len(operands), attributes), operands, most, exact=exact)
 
 
-def test_operators_that_every_engine_computes_alike_are_folded():
+def test_operators_equal_on_every_engine_are_folded():
     (found,) = fold("Add", 14, np.array([1, 2]), np.array(3))
     assert found.tolist() == [4, 5]
     (found,) = fold("Cast", 13, np.array([1.9, -1.9], np.float32), to=7)
@@ -28,7 +28,7 @@ def test_operators_that_every_engine_computes_alike_are_folded():
 
 
 @pytest.mark.parametrize("op", ["Exp", "ReduceSum", "MatMul"])
-def test_others_are_folded_only_where_the_last_bit_does_not_count(op):
+def test_other_operators_are_folded_unless_exactness_is_asked(op):
     operands = [np.eye(2, dtype=np.float32)] * (2 if op == "MatMul" else 1)
     assert fold(op, 13, *operands) is None
     assert fold(op, 13, *operands, exact=False) is not None

@@ -52,12 +52,12 @@ def test_operands_that_do_not_fit_raise_a_run_error_that_says_them():
     assert issubclass(KernelError, RunError)
 
 
-def test_a_foreign_kernels_error_is_one_of_ours():
+def test_errors_of_foreign_kernels_are_kernel_errors():
     with pytest.raises(KernelError, match=r"NonMaxSuppression-11\(float32\[2\], "):
         ours("NonMaxSuppression", 11, [np.zeros(2, np.float32)] * 2)
 
 
-def test_no_kernel_is_unsupported():
+def test_an_operator_without_kernel_is_unsupported():
     with pytest.raises(Unsupported, match="NoSuch-1: no kernel"):
         ops.bind_kernel(leaf("NoSuch", 1))
     with pytest.raises(Unsupported, match=r"other::Add-14: no kernel"):

@@ -34,7 +34,7 @@ SCALES = np.arange(8, dtype=np.float32).reshape(2, 4)
         ("SwiGLU", 28, [X, X], {"alpha": 0.5}),
     ],
 )
-def test_a_body_gives_what_the_kernel_gives(op, version, operands, attributes):
+def test_function_bodies_equal_kernels(op, version, operands, attributes):
     node = node_of(op, operands, 1, attributes)
     types = [ops.type_of(each) for each in operands]
     body = ops.function_proto_of_node(node, version, types)

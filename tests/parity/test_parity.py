@@ -63,7 +63,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "engines"), list(_chosen()))
-def test_a_probe_answers_alike(name: str, engines: str, capfd) -> None:
+def test_a_probe_has_the_answer_of_onnxruntime(name: str, engines: str, capfd) -> None:
     wanted = _answer(PROBES[name], onnxruntime)
     given = _answer(PROBES[name], With(ENGINES[engines]))
     capfd.readouterr()

@@ -79,7 +79,7 @@ DOUBLE = "main (float[N] x) => (float[N] y) { y = Add(x, x) }"
 
 
 @pytest.mark.parametrize("kind", [dict, frame_of, arrow_of])
-def test_every_kind_gives_what_a_plain_loop_gives(
+def test_every_kind_of_column_equals_a_loop_over_rows(
     kind: Callable[[dict[str, Any]], Any], rng: np.random.Generator
 ) -> None:
     rows = ragged(rng, 40)

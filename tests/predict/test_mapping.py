@@ -49,7 +49,7 @@ def test_two_workers_write_all_rows_in_order(files: tuple[Path, Path, Path]) -> 
     assert not list(files[2].parent.glob("*.parts"))
 
 
-def test_an_interrupt_leaves_what_was_done(
+def test_an_interrupt_keeps_the_rows_written_before(
     files: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []

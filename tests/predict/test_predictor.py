@@ -80,7 +80,7 @@ def test_equal_shapes_give_a_plain_array() -> None:
     assert "y" not in made
 
 
-def test_rows_that_touch_each_other_run_one_by_one() -> None:
+def test_rows_of_a_model_that_mixes_them_run_one_by_one() -> None:
     predict = treadle.Predictor(MIXING)
     assert predict.layout.axes.most == 1
     assert "normalises over the rows" in predict.layout.axes.reason
@@ -88,12 +88,12 @@ def test_rows_that_touch_each_other_run_one_by_one() -> None:
     assert made["y"].shape == (3, 2, 2)
 
 
-def test_a_batch_axis_that_is_told_is_believed() -> None:
+def test_a_given_batch_axis_is_used() -> None:
     made = treadle.Predictor(MIXING, batch_axis=0)({"x": np.zeros((4, 2), np.float32)})
     np.testing.assert_allclose(made["y"], np.full((4, 2), 0.25))
 
 
-def test_a_row_that_fails_has_nulls_and_says_why() -> None:
+def test_a_failed_row_has_nulls_and_a_reason() -> None:
     predict = treadle.Predictor(FILTER)
     rows = np.empty(4, object)
     rows[:] = [np.ones(2), None, np.ones((2, 2)), ["a", "b"]]
@@ -187,7 +187,7 @@ def test_it_pickles_and_runs_in_other_processes() -> None:
         ({"batch_axis": 9}, "batch_axis is 9"),
     ],
 )
-def test_what_does_not_fit_the_model_is_said(settings: dict, told: str) -> None:
+def test_settings_that_do_not_fit_the_model_are_errors(settings: dict, told: str) -> None:
     with pytest.raises(treadle.InputError, match=told):
         treadle.Predictor(FILTER, **settings)
 

@@ -86,7 +86,7 @@ def test_a_carried_value_stays_in_its_memory(engines) -> None:
         (lambda b: b.bind_output("q"), 'no output "q"'),
     ],
 )
-def test_a_binding_that_does_not_fit(bind, words) -> None:
+def test_an_invalid_binding_is_an_error(bind, words) -> None:
     session = treadle.InferenceSession(MODEL)
     binding = session.io_binding()
     binding.bind_cpu_input("x", X.copy())
@@ -277,14 +277,14 @@ def test_external_data_are_taken_from_the_options(engines) -> None:
         treadle.InferenceSession(MODEL, by_value)
 
 
-def test_a_session_that_is_given_up_is_not_made() -> None:
+def test_a_cancelled_load_raises() -> None:
     options = treadle.SessionOptions()
     options.set_load_cancellation_flag(True)
     with pytest.raises(treadle.Terminated, match="set_load_cancellation_flag"):
         treadle.InferenceSession(MODEL, options)
 
 
-def test_seeded_chance_is_the_same_again() -> None:
+def test_seeded_random_numbers_repeat() -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
 g () => (float[4] y) { y = RandomNormal <shape = [4]> () }"""
 

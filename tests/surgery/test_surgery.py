@@ -76,7 +76,7 @@ def test_a_body_with_recorded_values_as_inputs():
         surgery.extract(whole, "main/loop_1.body", recorder=recorder, iteration=(3,))
 
 
-def test_steps_between_values_of_a_body_take_what_is_around_it():
+def test_extracted_steps_of_a_body_take_captures_as_inputs():
     part = surgery.extract(model(LOOP), inputs=["s", "go", "w"], outputs=["o", "r"])
     assert names(part) == (["s", "go", "w"], ["o", "r"])
     assert "Mul" in every_operator(part)
@@ -85,7 +85,7 @@ def test_steps_between_values_of_a_body_take_what_is_around_it():
     np.testing.assert_array_equal(found[0], -(X + W * W))
 
 
-def test_steps_between_values_keep_what_only_bodies_read():
+def test_extracted_steps_keep_captures_of_their_bodies():
     part = surgery.extract(model(LOOP), inputs=["v", "x", "w", "n"], outputs=["y"])
     is_file(part)
     feeds = {"x": X, "w": W, "n": np.array(2), "v": W * W}
@@ -110,7 +110,7 @@ def test_a_cut_across_iterations_is_refused_with_all_that_is_missing():
         ({}, "give the path"),
     ],
 )
-def test_mistakes_in_extract(options, words):
+def test_invalid_arguments_of_extract(options, words):
     with pytest.raises(treadle.InputError, match=words):
         surgery.extract(model(LOOP), **options)
 
@@ -129,7 +129,7 @@ def test_merged_models_run_one_after_the_other(condition):
         np.testing.assert_array_equal(found[1], z)
 
 
-def test_merge_refuses_what_does_not_agree():
+def test_merge_refuses_models_that_disagree():
     with pytest.raises(treadle.Unsupported, match="opsets 17 and 13"):
         surgery.merge(model(FIRST), model(SECOND, opset=13), {"y": "a"})
     with pytest.raises(treadle.Unsupported, match="float32"):
@@ -152,7 +152,7 @@ def test_renamed_values_are_renamed_where_bodies_read_them():
     np.testing.assert_array_equal(found[0], run(model(LOOP), {"x": X, "w": W, "n": np.array(2)})[0])
 
 
-def test_renaming_two_values_alike_is_an_error():
+def test_renaming_two_values_to_one_name_is_an_error():
     with pytest.raises(treadle.InputError, match="would both be called"):
         surgery.rename(model(LOOP), {"s": "v"})
     with pytest.raises(treadle.InputError, match="no value is called 'nothing'"):

@@ -54,7 +54,7 @@ def test_folders_have_the_form_of_onnx_backend_tests(kit, name):
         assert_same(feed.inputs, list(run.inputs.values()), list(run.inputs))
 
 
-def test_a_runtime_is_asked_and_judged(kit, capsys):
+def test_answers_of_a_runtime_are_judged(kit, capsys):
     assert main(["--cases", str(kit), "onnx.reference"]) == 1
     told = capsys.readouterr()
     assert "2 right, 0 refused, 2 wrong" in told.out
@@ -88,7 +88,7 @@ def test_a_command_is_a_runtime(kit):
     assert refused.kind == "refused"
 
 
-def test_what_must_fail_is_wrong_where_it_gives_values(kit):
+def test_a_runtime_that_answers_an_invalid_model_is_wrong(kit):
     (case,) = [each for each in read_index(kit) if each["name"] == SOME[0]]
     assert all(case["must_fail"])
     gave = next(verdicts(kit, case, 11, lambda _: Answer("gave", ())))

@@ -23,7 +23,7 @@ def child():
 
 
 @pytest.mark.parametrize("op", ["Sign", "ReduceMax", "CumSum"])
-def test_ours_are_right(op, child):
+def test_treadles_answers_are_right(op, child):
     asked = [q for q in islice(questions(("", op)), 30) if q.dtype in ("int64", "float32")]
     parties = {ONNXRUNTIME: child, "interp": interp, "jit": native}
     with np.errstate(all="ignore"):

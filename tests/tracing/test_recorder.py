@@ -60,7 +60,7 @@ def test_names_and_paths_are_globs(names, paths, kept):
     assert {name for _, name in recorder.values} == kept
 
 
-def test_the_oldest_values_are_let_go():
+def test_the_oldest_values_are_dropped():
     recorder = Recorder(max_bytes=8)
     for k in range(5):
         recorder(value("s", k, k))
@@ -68,7 +68,7 @@ def test_the_oldest_values_are_let_go():
     assert recorder.dropped == 3
 
 
-def test_a_run_in_words():
+def test_the_lines_of_a_run():
     stream = io.StringIO()
     verbose = Verbose(stream)
     inner = f"{BODY}/if_1"

@@ -51,7 +51,7 @@ def test_several_patterns_select_the_union():
     assert picked("h1", "op:Relu") == [f"{BODY}/h1", f"{BODY}/r"]
 
 
-def test_what_exposing_computes_is_asked_for_by_path():
+def test_extra_values_are_selected_by_path():
     selector = Selector.of("main/loop_0@trips")
     selector.expect_match(treadle.load(MODEL))
     assert selector.picks_extra("main/loop_0", "trips")
