@@ -105,6 +105,17 @@ def test_maps_become_rows():
     assert sparse.tolist() == [[0, 0, 0, 2.5, 0]]
 
 
+@pytest.mark.parametrize("form", ["DENSE", "SPARSE"])
+def test_numbers_of_maps_become_the_text_that_onnxruntime_writes(form):
+    numbers = {0: 1.0, 2: -3.75, 4: 1e10}
+    attributes = {"cast_to": "TO_STRING", "map_form": form, "max_map": 6}
+    (found,) = ours("CastMap", 1, [numbers], 1, ML, **attributes)
+    written = {0: "1.000000", 2: "-3.750000", 4: "10000000000.000000"}
+    dense = list(written.values())
+    sparse = [written.get(key, "0.f") for key in range(6)]
+    assert found.tolist() == [dense if form == "DENSE" else sparse]
+
+
 def test_trees_of_version_5_are_those_of_version_3():
     operands = [floats(6, 2)]
     labelled = {**CLASSES, "classlabels_int64s": [7, 8, 9]}

@@ -3,10 +3,12 @@
 import numpy as np
 import onnx
 import onnx.helper as h
+import onnx.printer
 import pytest
 
 import treadle
 from treadle.formats.onnx import to_text
+from treadle.formats.onnx.text import parse_text, print_text
 
 FLOATS = onnx.TensorProto.FLOAT
 OUTPUT = [h.make_tensor_value_info("y", FLOATS, None)]
@@ -74,6 +76,38 @@ def test_names_come_back_as_they_were():
     step = loaded.main.steps[0]
     assert (step.then.name, step.otherwise.name) == ('a-b "q" \\ (then)', "a/b")
     assert loaded.main.name == "the graph"
+
+
+ODD_FUNCTIONS = {
+    "a bar": ("loc", "aten_add|folded"),
+    "numbers in the domain": ("pkg.torch.2.1.0", "add"),
+    "a blank and a quote": ("my domain", 'my "fn": 1'),
+    "dots": ("loc", "torch.nn.Linear"),
+    "colons": ("loc", "aten::relu"),
+    "a digit first": ("loc", "1fn"),
+}
+
+
+@pytest.mark.parametrize(("domain", "name"), ODD_FUNCTIONS.values(), ids=ODD_FUNCTIONS)
+@pytest.mark.parametrize("overload", ["", "second"])
+def test_odd_names_of_functions_come_back_as_they_were(domain, name, overload):
+    imports = [h.make_opsetid("", 17), h.make_opsetid(domain, 1)]
+    body = [h.make_node("Neg", ["x"], ["y"])]
+    function = h.make_function(domain, name, ["x"], ["y"], body, imports, ["alpha"])
+    function.overload = overload
+    call = h.make_node(name, ["x"], ["z"], domain=domain, alpha=2, overload=overload)
+    branch = h.make_graph([call], "b", [], [h.make_tensor_value_info("z", FLOATS, None)])
+    flag = h.make_tensor_value_info("c", onnx.TensorProto.BOOL, [])
+    choose = h.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    graph = h.make_graph([choose], "g", [*INPUTS, flag], OUTPUT)
+    proto = h.make_model(graph, opset_imports=imports, functions=[function], ir_version=10)
+    read = parse_text(print_text(proto))
+    (found,) = read.functions
+    assert (found.domain, found.name, found.overload) == (domain, name, overload)
+    for attribute in read.graph.node[0].attribute:
+        (inner,) = attribute.g.node
+        assert (inner.domain, inner.op_type, inner.overload) == (domain, name, overload)
+    assert onnx.printer.to_text(read) == onnx.printer.to_text(proto)
 
 
 def test_a_text_that_looks_like_a_quoted_name_is_left_alone():

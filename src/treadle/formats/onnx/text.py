@@ -15,7 +15,13 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from treadle.errors import Unsupported
-from treadle.formats.onnx.quoted import rename, with_identifiers
+from treadle.formats.onnx.quoted import (
+    quote,
+    rename,
+    unprintable_operators,
+    with_identifiers,
+    with_plain_operators,
+)
 from treadle.messages import brief
 
 MAX_DEPTH = 400
@@ -60,12 +66,26 @@ def _parsed(text: str) -> onnx.ModelProto:
 def print_text(proto: onnx.ModelProto) -> str:
     """Print the model as text; parts that onnx's text form lacks are lost, or raise Unsupported."""
     try:
-        return onnx.printer.to_text(proto) + "\n"
+        return _printed(proto) + "\n"
     except UnicodeDecodeError:
         why = "a string in it is no UTF-8 text; write it as .onnx"
         raise Unsupported("onnx's text form", None, why) from None
     except Exception as error:  # noqa: BLE001  border: the printer may raise anything
         raise Unsupported("onnx's text form", None, f"the printer failed ({error})") from None
+
+
+def _printed(proto: onnx.ModelProto) -> str:
+    text = onnx.printer.to_text(proto)
+    odd = sorted(unprintable_operators(proto))
+    if not odd:
+        return text
+    prefix = "operator"
+    while prefix in text:
+        prefix += "_"
+    plain = {name: f"{prefix}{index}_" for index, name in enumerate(odd)}
+    quoted = {identifier: quote(name) for name, identifier in plain.items()}
+    text = onnx.printer.to_text(with_plain_operators(proto, plain))
+    return re.sub(rf"{prefix}\d+_", lambda match: quoted[match.group()], text)
 
 
 def _from_protobuf_text(text: str) -> onnx.ModelProto:

@@ -146,13 +146,20 @@ def zip_map(
 
 @evaluates("CastMap", 1, domain=ML)
 def cast_map(x: Mapping[int, Any], *, cast_to: str, map_form: str, max_map: int) -> np.ndarray:
-    """The values of a map in key order, or each at its key's index in a row of `max_map`."""
+    """The values of a map in key order, or each at its key's index in a row of `max_map`.
+
+    The schema leaves open how a number is written as text and what a missing key becomes: six
+    decimals and "0.f", as in onnxruntime.
+    """
+    as_text = cast_to == "TO_STRING"
     values = dict(sorted(x.items()))
     if map_form == "SPARSE":
-        values = {index: values.get(index, 0) for index in range(max_map)}
+        missing = "0.f" if as_text else 0
+        values = {index: values.get(index, missing) for index in range(max_map)}
     row = list(values.values())
-    if cast_to == "TO_STRING":
-        return texts([str(each) for each in row], [1, len(row)])
+    if as_text:
+        written = [each if isinstance(each, str) else f"{each:.6f}" for each in row]
+        return texts(written, [1, len(row)])
     return np.array(row).astype(_NUMBERS[cast_to]).reshape(1, -1)
 
 
