@@ -114,9 +114,10 @@ class Conversion:
             raise NoForm("its definition leads to itself")
         if not isinstance(step, Leaf) or step.blocks or step.domain != "":
             return self._with_bodies(step, path)
-        if step.version == _version(step.op, self.target):
-            return [step], []
-        return self._leaf(step, path, depth)
+        if step.version != _version(step.op, self.target):
+            return self._leaf(step, path, depth)
+        # the model's own step is valid; one that an adapter made may have types that are not taken
+        return self._with_admitted_types(step, path, depth) if depth else ([step], [])
 
     def _with_bodies(self, step: Step, path: str) -> tuple[Sequence[Step], Sequence[Constant]]:
         if isinstance(step, Branch) and self.target < UNLIKE_BRANCHES_SINCE:
@@ -175,10 +176,15 @@ class Conversion:
             step, made = found
             constants += made
         self._expect_types(step)
+        steps, more = self._with_admitted_types(step, path, depth)
+        return steps, [*constants, *more]
+
+    def _with_admitted_types(
+        self, step: Leaf, path: str, depth: int
+    ) -> tuple[Sequence[Step], Sequence[Constant]]:
+        """The step, or steps of wider types where its version does not take the types it has."""
         rewriter = self._rewriter(step, self.target, path)
-        if not lifted(rewriter, step):
-            return [step], constants
-        return self._again(rewriter, path, depth, constants)
+        return self._again(rewriter, path, depth, ()) if lifted(rewriter, step) else ([step], [])
 
     def _expect_types(self, step: Leaf) -> None:
         values = [value for value in step.operands if value is not None]
