@@ -6,6 +6,7 @@ import math
 import os
 import platform
 from collections.abc import Iterable, Sequence
+from datetime import date
 from importlib import metadata
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def machine() -> dict[str, str]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    today = date.today()
+    return found | {"measured": f"on {today.day} {today:%B %Y}"}
 
 
 def _processor() -> str:
@@ -142,4 +144,5 @@ def headlines(rows: Sequence[Row], about: dict[str, str]) -> str:
         theirs, ours = (microseconds(row, column) for column in ("onnxruntime", "treadle"))
         lines.append(f"| {row.title} | {theirs} | {ours} | {rounded(row.ratio('onnxruntime'))} |")
     where = f"{about['processor']}, {about['cores']} cores, onnxruntime {about['onnxruntime']}"
-    return "\n".join([*lines, "", f"Microseconds an iteration; {where}."]) + "\n"
+    measured = f"Microseconds an iteration, measured {about['measured']}; {where}."
+    return "\n".join([*lines, "", measured]) + "\n"
