@@ -53,6 +53,7 @@ __all__ = [
     "Unsupported",
     "did_you_mean",
     "nearest",
+    "or_nearest",
 ]
 
 Severity = Literal["error", "warning", "advice"]
@@ -134,6 +135,12 @@ def did_you_mean(name: str, candidates: Collection[str]) -> str:
     """A hint: the most similar candidate, or all candidates."""
     close = nearest(name, candidates)
     return f'did you mean "{close}"?' if close else f"it has {join_words(candidates) or 'none'}"
+
+
+def or_nearest(name: str, candidates: Collection[str]) -> str:
+    """What follows a list of the candidates in a message: the most similar one, if there is one."""
+    close = nearest(name, candidates)
+    return f'; did you mean "{close}"?' if close else ""
 
 
 def _with_findings(message: str, findings: Sequence[Finding]) -> str:

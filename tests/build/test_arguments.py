@@ -17,7 +17,8 @@ from tests.build import models
         ({"kind": "java"}, 'kind is "java", known: c'),
         ({"targets": "host"}, "targets is a str, wanted a list of names"),
         ({"targets": []}, "targets is empty"),
-        ({"targets": ["sparc"]}, 'there is no target "sparc"'),
+        ({"targets": ["sparc"]}, 'there is no target "sparc"; the targets are host, '),
+        ({"targets": ["wasm"]}, 'aarch64-macos; did you mean "wasm32"'),
         (
             {"targets": ["wasm32"], "cpu": "v3"},
             'cpu is "v3", a processor of x86-64, and the target is wasm32',

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from treadle import jit
-from treadle.errors import InputError, did_you_mean
+from treadle.errors import InputError, or_nearest
 from treadle.jit import Target
 
 __all__ = ["TARGETS", "NamedTarget", "targets_of"]
@@ -103,7 +103,7 @@ def _is_x86(named: NamedTarget) -> bool:
 def _target(name: str) -> NamedTarget:
     wanted = host_name(jit.host_target().triple) if name == HOST else name
     if wanted not in TARGETS:
-        hint = did_you_mean(wanted, TARGETS)
+        hint = or_nearest(wanted, TARGETS)
         raise InputError(f'there is no target "{wanted}"; the targets are {_known()}{hint}')
     return TARGETS[wanted]
 

@@ -87,8 +87,9 @@ def _plain(value: Any) -> Any:
 
 
 def _title(source: object, name: str) -> str:
-    is_path = isinstance(source, str | os.PathLike) and "\n" not in os.fsdecode(source)
-    return Path(os.fsdecode(source)).name if is_path else name or "model"  # type: ignore[arg-type]
+    if isinstance(source, str | os.PathLike) and "\n" not in os.fsdecode(source):
+        return Path(os.fsdecode(source)).name
+    return name or "model"
 
 
 def _write(target: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.errors import InputError, InputTypeError, did_you_mean
+from treadle.errors import InputError, InputTypeError, or_nearest
 from treadle.messages import a_or_an
 from treadle.predict.arrow import read_arrow, write_arrow
 from treadle.predict.columns import Column, Stacked, Texts, cells_of, column_of
@@ -52,7 +52,7 @@ def column(kind: TableKind, batch: object, name: str, input_name: str) -> Column
     """The column of an input; raises InputError, listing the columns, if it is missing."""
     names = kind.names(batch)
     if name not in names:
-        hint = did_you_mean(name, names)
+        hint = or_nearest(name, names)
         raise InputError(
             f'the batch has no column "{name}" for the input "{input_name}"; it has'
             f" {', '.join(map(str, names)) or 'none'}{hint}"
