@@ -106,8 +106,9 @@ def _work(given: argparse.Namespace) -> int:
                 if time.monotonic() > end:
                     return 0
                 note(case=case.key, opset=opset, kind="died", why="")
-                kind, why = attempt(given.who, case, opset, wanted)
-                note(case=case.key, opset=opset, kind=kind, why=why)
+                note(
+                    case=case.key, opset=opset, **attempt(given.who, case, opset, wanted)._asdict()
+                )
     return 0
 
 

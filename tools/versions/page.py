@@ -29,7 +29,9 @@ draw random numbers. Every number is of models; an empty field was not asked.
 `python -m tools.versions` finds out (it goes on where it stopped), and with `--write` writes this
 page.
 """
-_REASON = re.compile(r"error [^:]+: ([A-Za-z0-9]+)-(\d+): (.*?)(?: \(| \| |$)")
+_STEP = re.compile(r"([A-Za-z0-9]+)-\d+: (.*)")
+_PLACE = re.compile(r"^(\S+) (.*) \(onnx, (\S+)\)$")
+_ONNX = "https://github.com/onnx/onnx/blob/main/"
 
 Table = Mapping[tuple[str, int], dict[str, Any]]
 
@@ -85,22 +87,29 @@ def _missing(tables: Mapping[str, Table]) -> Iterator[str]:
 
 
 def _reasons() -> Iterator[str]:
-    """Every operator that stood in the way, and why."""
-    found: dict[tuple[str, str], set[int]] = defaultdict(set)
-    cases: dict[tuple[str, str], set[str]] = defaultdict(set)
+    """Every operator that stood in the way, why, and the schema that leaves it out."""
+    opsets: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    cases: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for group in GROUPS:
         for (case, opset), row in findings(FOLDER / f"treadle_{group}.jsonl").items():
-            for op, _, why in _REASON.findall(row["why"]) if row["kind"] == "refused" else ():
-                key = op, _plain(why)
-                found[key].add(opset)
+            for message, clause in row.get("obstacles", ()):
+                step = _STEP.match(message)
+                op, why = step.groups() if step else ("", message)
+                key = op, _plain(why), _linked(clause)
+                opsets[key].add(opset)
                 cases[key].add(case)
     yield "## What has no form\n"
-    yield "| operator | why | opsets | models |"
-    yield "|---|---|---|--:|"
-    for op, why in sorted(found):
-        opsets = sorted(found[op, why])
-        yield f"| {op} | {why} | {_span(opsets)} | {len(cases[op, why])} |"
+    yield "The clause is what the schema of the older opset leaves out, read from onnx's schemas.\n"
+    yield "| operator | why | clause | opsets | models |"
+    yield "|---|---|---|---|--:|"
+    for key in sorted(opsets):
+        yield f"| {' | '.join(key)} | {_span(sorted(opsets[key]))} | {len(cases[key])} |"
     yield ""
+
+
+def _linked(clause: str) -> str:
+    """A clause with a link to its place in onnx's documents."""
+    return _PLACE.sub(rf"[\1]({_ONNX}\3) \2", clause)
 
 
 def _plain(why: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
 
@@ -75,8 +75,16 @@ def interp_answer(model: bytes, case: Case) -> list[Any]:
     return list(session.run(None, dict(zip(names, case.inputs, strict=False))))
 
 
-def attempt(who: str, case: Case, opset: int, wanted: Sequence[list[Any]]) -> tuple[str, str]:
-    """What became of it, in a word, and why.
+class Outcome(NamedTuple):
+    """What became of a conversion: a word, why, and the obstacles with their clauses."""
+
+    kind: str
+    why: str = ""
+    obstacles: Sequence[tuple[str, str]] = ()
+
+
+def attempt(who: str, case: Case, opset: int, wanted: Sequence[list[Any]]) -> Outcome:
+    """What became of it.
 
     same        loads in onnxruntime and gives one of the answers wanted; so does interp
     refused     the party says that it cannot
@@ -88,14 +96,15 @@ def attempt(who: str, case: Case, opset: int, wanted: Sequence[list[Any]]) -> tu
     try:
         made = PARTIES[who](case.model, opset)
     except Unsupported as refusal:
-        return "refused", str(refusal).replace("\n", " | ")
+        found = [(each.message, each.clause) for each in refusal.findings]
+        return Outcome("refused", str(refusal).replace("\n", " | "), found)
     except TreadleError as error:
-        return "crashed", f"{type(error).__name__}: {error}"[:500]
+        return Outcome("crashed", f"{type(error).__name__}: {error}"[:500])
     except Exception as error:  # noqa: BLE001  peers raise anything
         kind = "refused" if who != "treadle" else "crashed"
-        return kind, f"{type(error).__name__}: {error}"[:500].replace("\n", " ")
+        return Outcome(kind, f"{type(error).__name__}: {error}"[:500].replace("\n", " "))
     if _opset(made) != opset:
-        return "refused", f"the opset is still {_opset(made)}"
+        return Outcome("refused", f"the opset is still {_opset(made)}")
     return _answers(who, made, case, wanted)
 
 
@@ -104,23 +113,23 @@ def _opset(model: bytes) -> int:
     return next((each.version for each in imports if each.domain in ("", "ai.onnx")), 0)
 
 
-def _answers(who: str, made: bytes, case: Case, wanted: Sequence[list[Any]]) -> tuple[str, str]:
+def _answers(who: str, made: bytes, case: Case, wanted: Sequence[list[Any]]) -> Outcome:
     problem = _checked(made)
     if problem and not _checked(case.model.SerializeToString()):
-        return "invalid", problem
+        return Outcome("invalid", problem)
     try:
         found = onnxruntime_answer(made, case)
     except Exception as error:  # noqa: BLE001  onnxruntime raises anything
-        return _kind(str(error)), str(error)[:400]
+        return Outcome(_kind(str(error)), str(error)[:400])
     problem = differs(found, wanted)
     if problem:
-        return "differs", f"onnxruntime: {problem}"
+        return Outcome("differs", f"onnxruntime: {problem}")
     if who == "treadle":
         try:
             problem = differs(interp_answer(made, case), wanted)
         except TreadleError as error:
-            return "fails", f"interp: {error}"[:400]
-    return ("differs", f"interp: {problem}") if problem else ("same", "")
+            return Outcome("fails", f"interp: {error}"[:400])
+    return Outcome("differs", f"interp: {problem}") if problem else Outcome("same")
 
 
 def _checked(model: bytes) -> str:

@@ -33,6 +33,7 @@ from treadle.ir import (
 from treadle.limits import poll
 from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Change
+from treadle.passes.versions.clauses import clause
 from treadle.passes.versions.control_flow import (
     UNLIKE_BRANCHES_SINCE,
     expect_like_branches,
@@ -96,7 +97,7 @@ class Conversion:
         try:
             steps, constants = self._step(step, path, 0)
         except NoForm as reason:
-            self.obstacles.add(path, _told(step, reason.why), reason.hint)
+            self.obstacles.add(path, _told(step, reason.why), reason.hint, reason.clause)
             return [step], []
         self._note(step, steps, path)
         return steps, constants
@@ -110,6 +111,17 @@ class Conversion:
             self.done.append(Change(NAME, path, f"{before} became {made}"))
 
     def _step(self, step: Step, path: str, depth: int) -> tuple[Sequence[Step], Sequence[Constant]]:
+        """The step in the target opset; NoForm has the clause of the innermost step it is about."""
+        try:
+            return self._converted(step, path, depth)
+        except NoForm as reason:
+            types = {v: self.facts.fact(v).type for v in (*reads(step), *step.results) if v}
+            reason.clause = reason.clause or clause(step, self.target, types)
+            raise
+
+    def _converted(
+        self, step: Step, path: str, depth: int
+    ) -> tuple[Sequence[Step], Sequence[Constant]]:
         if depth > _DEEPEST:
             raise NoForm("its definition leads to itself")
         if not isinstance(step, Leaf) or step.blocks or step.domain != "":

@@ -1,0 +1,48 @@
+"""Every obstacle of a conversion names what the schema of the wanted opset leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle
+from treadle.errors import Unsupported
+
+MODEL = """<ir_version: 8, opset_import: ["" : 19]>
+g (float[4] x, float[2,2] w, int64[1] k, int64[2] k2, string[2] s, bool q, float[2] b) => ({out}) {{
+  {steps}
+}}"""
+CLAUSES = {
+    "first version": ("float y", "y = Det (w)", 10, "Det-11 is the first version"),
+    "input": ("float[N] y, int64[N] z", "y, z = TopK (x, k)", 9, "TopK-1 has no input K"),
+    "attribute": (
+        "float[N,M] y",
+        'y = Resize <mode = "cubic", cubic_coeff_a = -0.5> (w, , b)',
+        10,
+        "Resize-10 has no attribute cubic_coeff_a",
+    ),
+    "element type": ("bool[2] y", "y = Equal (s, s)", 13, "Equal-13 does not take tensor(string)"),
+    "description": (
+        "float[N] y",
+        'y = Pad <mode = "wrap"> (x, k2)',
+        11,
+        "Pad-11 describes mode, pads otherwise",
+    ),
+    "branches": (
+        "float[N] y",
+        """y = If (q) <then_branch = t () => (float[2] a) { a = Identity (b) },
+                      else_branch = e () => (float[4] c) { c = Identity (x) }>""",
+        10,
+        "If-1 describes outputs otherwise",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLAUSES)
+def test_obstacles_have_clauses(name):
+    out, steps, opset, wanted = CLAUSES[name]
+    with pytest.raises(Unsupported) as caught:
+        treadle.convert_version(MODEL.format(out=out, steps=steps), opset)
+    (found,) = caught.value.findings
+    told, place = found.clause.split(" (onnx, docs/Changelog.md#")
+    assert told == wanted
+    assert place == f"{wanted.split()[0]})"
