@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import zip_longest
 from multiprocessing import get_context
 from typing import Any
 
@@ -19,6 +20,8 @@ from tools.sweep.forms import forms
 from tools.sweep.questions import Question
 from tools.sweep.table import Row, write
 
+_PLAIN = "small"
+"""The edge of ordinary values: a wrong answer there is a form that is read differently."""
 _WHOLE = 1000
 """Seconds below which every operator has a part of the time, and questions are drawn."""
 
@@ -57,7 +60,9 @@ def _rows(found: Findings) -> Iterator[Row]:
     groups: dict[Any, list[tuple[Question, list[bool]]]] = defaultdict(list)
     for (party, q, edge), wrong in found.items():
         if party == ONNXRUNTIME:
-            groups[q.domain, q.op, q.version, q.dtype, edge].append((q, wrong))
+            plain = found[party, q, _PLAIN]
+            only_here = [w and not p for w, p in zip_longest(wrong, plain, fillvalue=False)]
+            groups[q.domain, q.op, q.version, q.dtype, edge].append((q, only_here))
     for key, members in groups.items():
         wrong = sum(sum(each) for _, each in members)
         if wrong:

@@ -24,6 +24,8 @@ Answer = list[Any] | str | None
 """Results; "dies"; None where the party has no kernel or refuses the operands."""
 
 _SECONDS = 20.0
+_AS_BYTES = ("bfloat16", "float8", "int4")
+"""Element types that onnxruntime's Python functions take only as bytes."""
 
 
 def model_of(question: Question, operands: Sequence[np.ndarray]) -> Any:
@@ -72,7 +74,7 @@ def _runner(data: bytes, options: Any) -> Callable[[Mapping[str, np.ndarray]], l
 
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     ends = (*session.get_inputs(), *session.get_outputs())
-    if not any(short in end.type for end in ends for short in ("bfloat16", "float8")):
+    if not any(short in end.type for end in ends for short in _AS_BYTES):
         return partial(session.run, None)
     names = [end.name for end in session.get_outputs()]
     given = tuple(tensor_of_string(end.type).dtype for end in session.get_outputs())

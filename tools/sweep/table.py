@@ -16,10 +16,10 @@ Written by `python -m tools.sweep`; each row was measured on the releases it nam
 operator was asked with values at the edge of its element type, in several forms and extents;
 `wrong` of `asked` questions of that edge got another answer than the standard's, beyond the
 tolerances of the tests, or an end of the process. Where a form is named, only questions with that
-attribute were wrong. Operators that differ over small values too are not listed: there the parties
-read a form differently. What a default session does about them stands in
-`src/treadle/delegate/exact.py` and `mistaken.py`; `treadle check --for onnxruntime` tells of those
-over whole numbers.
+attribute were wrong. A question that is answered otherwise over small values too is not counted:
+there the parties read a form differently. A default session avoids the faults of whole numbers and
+of NaN: `exact.py`, `division.py`, `non_finite.py` and `known_bugs.py` in `src/treadle/delegate` say how.
+`treadle check --for onnxruntime` reports those of whole numbers.
 
 A session on one of these releases heeds its rows; on any other it heeds all of them.
 
@@ -59,7 +59,7 @@ def write(rows: Iterable[Row], release: str, asked: Collection[tuple[str, str]])
 
     Rows of the operators that were asked are replaced for this release; others stay.
     """
-    measured = {row.key: row for row in _of_edges(sorted(rows))}
+    measured = {row.key: row for row in sorted(rows)}
     merged: dict[tuple[str, ...], Row] = {}
     for row in read():
         others = tuple(each for each in row.releases if each != release)
@@ -85,12 +85,6 @@ def _row(cells: Sequence[str]) -> Row:
     domain, op, version, dtype, edge, form, releases, wrong, asked = cells
     names = tuple(releases.split())
     return Row(domain, op, int(version), dtype, edge, form, names, int(wrong), int(asked))
-
-
-def _of_edges(rows: Sequence[Row]) -> list[Row]:
-    """Without operators that differ over small values too: there a form differs, not an edge."""
-    plain = {(row.domain, row.op, row.version, row.dtype) for row in rows if row.edge == "small"}
-    return [row for row in rows if (row.domain, row.op, row.version, row.dtype) not in plain]
 
 
 def _markdown(rows: Sequence[Row]) -> str:

@@ -5,7 +5,7 @@ from treadle.checks.examples import HEADER, Example, examples, whole
 from treadle.checks.loop import stays_true
 from treadle.checks.model import advice, check, infer_with_findings
 from treadle.checks.rules import RULES, Rule, finding
-from treadle.checks.runtimes import RUNTIMES, bugs_of, may_be_wrong
+from treadle.checks.runtimes import RUNTIMES, bugs_of, lost_elements, may_be_wrong
 from treadle.checks.types import kinds_contradict, shapes_contradict
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "infer_with_findings",
     "kinds_contradict",
     "loop",
+    "lost_elements",
     "may_be_wrong",
     "scan",
     "shapes_contradict",

@@ -21,6 +21,7 @@ from treadle.delegate.loop import (
     not_empty,
     same_shape,
 )
+from treadle.delegate.non_finite import with_finite_operands
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.reductions import counted_from_start
@@ -114,7 +115,8 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
         draft.shared.ranges[exact.name] = found
         draft.new.update((value, exact) for value in step.results if value is not None)
         return
-    results = tuple(draft.renamed(v) if v is not None else None for v in step.results)
+    original = step
+    results: Operands = tuple(draft.renamed(v) if v is not None else None for v in step.results)
     info = Info(name=draft.shared.node(path), domain=step.domain, op=step.op, version=step.version)
     captures = draft.reads(step.captures)
     step = Leaf(
@@ -130,6 +132,10 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     )
     draft.steps.append(inline_step(step) if step.blocks else step)
     _remember(draft, step, results)
+    results = with_finite_operands(draft, original, operands, results)
+    draft.new.update(
+        (v, new) for v, new in zip(original.results, results, strict=True) if v is not None
+    )
     if results and results[0] is not None:
         draft.shared.ranges[results[0].name] = found
 

@@ -122,8 +122,8 @@ class ExportScope:
             return None
         return self.shared.ranges.get(value.name) or range_of_type(value.type)
 
-    def constant(self, values: Sequence[int] | int | bool, dtype: DType = DType.INT64) -> Value:
-        """A new constant of integers or a bool."""
+    def constant(self, values: Sequence[float] | float | bool, dtype: DType = DType.INT64) -> Value:
+        """A new constant of numbers or a bool."""
         if isinstance(values, bool):
             dtype = DType.BOOL
         array = np.array(values, dtype.numpy)

@@ -76,9 +76,16 @@ class Registry:
 
 
 @cache
+def installed_release() -> str:
+    """The release of onnxruntime that is installed."""
+    import onnxruntime
+
+    return str(onnxruntime.__version__)
+
+
+@cache
 def registry() -> Registry:
     """The registry of the installed onnxruntime."""
-    import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as binding
 
     schemas = defaultdict(list)
@@ -95,7 +102,7 @@ def registry() -> Registry:
         first, last = kernel.version_range
         allowed = {name: frozenset(types) for name, types in kernel.type_constraints.items()}
         kernels[kernel.domain, kernel.op_name].append(Kernel(first, last, allowed))
-    return Registry(f"onnxruntime {onnxruntime.__version__}", schemas, kernels, withdrawn)
+    return Registry(f"onnxruntime {installed_release()}", schemas, kernels, withdrawn)
 
 
 def _formals(formals: Sequence[Any]) -> tuple[tuple[str, str], ...]:

@@ -21,17 +21,18 @@ Pools                 of fewer elements than the kernel reaches over, by strides
                       window more than the standard's rounding down gives
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
-Wrong integer results of ReduceSum, Max, Slice and others are avoided by `exact.py`. Operators in
+Wrong integer results of ReduceSum, Max, Slice and others are avoided by `exact.py`, wrong results
+for NaN and infinities by `non_finite.py`. Operators in
 the integer rows of `known_bugs.tsv` that neither file covers stay with interp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 
 from treadle.checks import bugs_of
 from treadle.delegate.exact import rewrites
+from treadle.delegate.kernels import installed_release
 from treadle.infer import is_short_pool
 from treadle.ir import DType, Leaf, Tensor, Type, Value
 
@@ -48,17 +49,9 @@ def known_bug(step: Leaf) -> str:
     rule, reason = _RULES.get((step.domain, step.op), (_never, ""))
     if rule(step):
         return f"onnxruntime {reason}"
-    bugs = () if rewrites(step) else bugs_of(step, _release())
+    bugs = () if rewrites(step) else bugs_of(step, installed_release())
     edges = ", ".join(bug.edge for bug in bugs)
     return f"onnxruntime is wrong about whole numbers near {edges}" if bugs else ""
-
-
-@cache
-def _release() -> str:
-    """The release of onnxruntime that is installed."""
-    import onnxruntime
-
-    return str(onnxruntime.__version__)
 
 
 def _always(step: Leaf) -> bool:

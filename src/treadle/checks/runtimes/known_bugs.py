@@ -17,7 +17,7 @@ from typing import NamedTuple
 from treadle.ir import DType, Leaf, Tensor
 
 _WHOLE = tuple(DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
-
+_LOST = ("nan", "inf")
 
 RELEASES = ("1.31.1",)
 """The releases of onnxruntime for which the table was measured whole."""
@@ -34,20 +34,37 @@ class KnownBug(NamedTuple):
 def bugs_of(step: Leaf, release: str = "") -> Sequence[KnownBug]:
     """The known defects of the step for integers, of a release or of any.
 
-    Defects for floats are listed in the docs.
+    Of the defects for floats only those for NaN and infinities have a consequence, see `lost_elements`; the
+    others are listed in the docs.
     """
+    dtype = _dtype(step)
+    if dtype not in _WHOLE:
+        return ()
+    found = _table().get((step.domain, step.op, step.version, dtype.value), ())
+    return [bug for bug in found if _concerns(bug, step, release)]
+
+
+def lost_elements(step: Leaf, release: str = "") -> frozenset[str]:
+    """Of "nan" and "inf" those that a release, or any, answers wrongly if an operand holds them.
+
+    A defect seen in one version of the operator is taken to be in all of them.
+    """
+    dtype = _dtype(step)
+    if dtype is None or dtype in _WHOLE:
+        return frozenset()
+    found = _lost_table().get((step.domain, step.op, dtype.value), ())
+    return frozenset(bug.edge for bug in found if _concerns(bug, step, release))
+
+
+def _dtype(step: Leaf) -> DType | None:
     first = step.operands[0] if step.operands else None
     type_ = first.type if first is not None else None
-    if not isinstance(type_, Tensor) or type_.dtype not in _WHOLE:
-        return ()
-    assert type_.dtype is not None
-    found = _table().get((step.domain, step.op, step.version, type_.dtype.value), ())
-    is_measured = release in RELEASES
-    return [
-        bug
-        for bug in found
-        if (not bug.form or _has(step, bug.form)) and (not is_measured or release in bug.releases)
-    ]
+    return type_.dtype if isinstance(type_, Tensor) else None
+
+
+def _concerns(bug: KnownBug, step: Leaf, release: str) -> bool:
+    has_form = not bug.form or _has(step, bug.form)
+    return has_form and (release not in RELEASES or release in bug.releases)
 
 
 def _has(step: Leaf, form: str) -> bool:
@@ -66,4 +83,12 @@ def _table() -> Mapping[tuple[str, str, int, str], Sequence[KnownBug]]:
     for row in rows:
         domain, op, version, dtype, edge, form, releases, *_ = row.split("\t")
         table[domain, op, int(version), dtype].append(KnownBug(edge, form, tuple(releases.split())))
+    return table
+
+
+@cache
+def _lost_table() -> Mapping[tuple[str, str, str], Sequence[KnownBug]]:
+    table: dict[tuple[str, str, str], list[KnownBug]] = defaultdict(list)
+    for (domain, op, _, dtype), bugs in _table().items():
+        table[domain, op, dtype] += [bug for bug in bugs if bug.edge in _LOST]
     return table

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import grid, positive, whole
+from treadle.ops.kernels.common import NARROW, grid, positive, whole
 from treadle.ops.kernels.registry import evaluates
 
 _REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -92,16 +92,20 @@ def one_hot(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis:
 
 @evaluates("TopK", 11, 24)
 def top_k(x: np.ndarray, k: Any, *, axis: int, largest: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest or smallest elements in order, and their indices; equal ones by index."""
+    """The k largest or smallest elements in order, and their indices; equal ones by index.
+
+    NaN counts as the largest, as numpy sorts it.
+    """
     count, axis = whole(k), positive(axis, x.ndim)
     extent = x.shape[axis]
     if not 0 <= count <= extent:
         raise ValueError(f"k is {count}, the axis has {extent} elements")
+    keys = x.astype(np.float32) if x.dtype in NARROW else x
     if largest:
-        backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
+        backwards = np.argsort(np.flip(keys, axis), axis, kind="stable")
         order = extent - 1 - np.flip(backwards, axis)
     else:
-        order = np.argsort(x, axis, kind="stable")
+        order = np.argsort(keys, axis, kind="stable")
     order = np.take(order, np.arange(count), axis)
     return np.take_along_axis(x, order, axis), order.astype(np.int64)
 
