@@ -1,9 +1,9 @@
 """Operands with NaN or an infinity, for operators of which onnxruntime's kernels lose them.
 
-ReduceMax and ReduceMin ignore a NaN that is not the first element they reduce, MaxPool gives -3.4e38
-for a window of -inf, ArgMax, TopK and others of the table `known_bugs.tsv` answer wrongly too, while
-numpy, interp and native code propagate both. The exported model looks for such an element, and its
-run fails if there is one; the next engine then runs the region:
+ReduceMax and ReduceMin ignore a NaN that is not the first element they reduce, MaxPool gives
+-3.4e38 for a window of -inf, ArgMax, TopK and others of the table `known_bugs.tsv` answer wrongly
+too, while numpy, interp and native code propagate both. The exported model looks for such an
+element, and its run fails if there is one; the next engine then runs the region:
 
     total = ReduceSum(x)                     # NaN also of inf - inf: the next engine is right there
     found = IsNaN(total)                     # IsNaN(total - total) if infinities are lost too

@@ -34,8 +34,8 @@ class KnownBug(NamedTuple):
 def bugs_of(step: Leaf, release: str = "") -> Sequence[KnownBug]:
     """The known defects of the step for integers, of a release or of any.
 
-    Of the defects for floats only those for NaN and infinities have a consequence, see `lost_elements`; the
-    others are listed in the docs.
+    Of the defects for floats only those for NaN and infinities have a consequence: see
+    `lost_elements`. The others are listed in the docs.
     """
     dtype = _dtype(step)
     if dtype not in _WHOLE:
