@@ -18,7 +18,7 @@ operator was asked with values at the edge of its element type, in several forms
 tolerances of the tests, or an end of the process. Where a form is named, only questions with that
 attribute were wrong. A question that is answered otherwise over small values too is not counted:
 there the parties read a form differently. A default session avoids the faults of whole numbers and
-of NaN and infinities: `exact.py`, `division.py`, `non_finite.py` and `known_bugs.py` in
+of NaN and infinities: `exact.py`, `division.py`, `known_bugs.py` and `workarounds` in
 `src/treadle/delegate` say how.
 `treadle check --for onnxruntime` reports those of whole numbers.
 

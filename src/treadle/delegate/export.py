@@ -21,9 +21,9 @@ from treadle.delegate.loop import (
     not_empty,
     same_shape,
 )
-from treadle.delegate.non_finite import with_finite_operands
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
+from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.zero_trip import write_stacked_shapes

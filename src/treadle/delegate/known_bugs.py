@@ -22,7 +22,7 @@ Pools                 of fewer elements than the kernel reaches over, by strides
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
 Wrong integer results of ReduceSum, Max, Slice and others are avoided by `exact.py`, wrong results
-for NaN and infinities by `non_finite.py`. Operators in the integer rows of `known_bugs.tsv` that no
+for NaN and infinities by `workarounds`. Operators in the integer rows of `known_bugs.tsv` that no
 file covers stay with interp.
 """
 
