@@ -2,6 +2,8 @@
 
 import json
 import platform
+import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +33,20 @@ g (float[8] h, int64 n) => (float[8] last) {
     y = Unique <sorted = 1> (x)
   }>
 }"""
+NESTED = """<ir_version: 10, opset_import: ["" : 21]>
+g (int64 n, float x) => (float last) {
+  last = Loop (n, , x) <body = b (int64 i, bool c, float a) => (bool go, float o) {
+    go = Identity (c)
+    o = Loop (i, , a) <body = d (int64 j, bool cc, float t) => (bool more, float u) {
+      more = Identity (cc)
+      s = Sin (t)
+      u = Add (s, x)
+    }>
+  }>
+}"""
 STRAIGHT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[64,64] x) => (float[64,64] y) { a = MatMul (x, x)  b = Softmax (a)  y = MatMul (b, a) }"""
+is_sampled = sys.platform == "linux" and platform.machine() == "x86_64"
 has_clocks = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the counter of x86-64 is read"
 )
@@ -59,12 +73,43 @@ def test_times_of_nests_and_the_rest_add_up_to_the_loop() -> None:
     wide = LOOPS.replace("[64", "[512").replace(",64]", ",512]")
     feeds = {**FEEDS, "w": np.eye(512, dtype=np.float32), "h": np.ones(512, np.float32)}
     found = treadle.profile(wide, feeds, runs=5)
-    words = {nest.words for nest in found.nests}
-    assert any(each.startswith("matmul: float32[1,512") for each in words)
-    assert "shorter steps" in words
-    assert sum(nest.seconds for nest in found.nests) == pytest.approx(
-        found.loops[0].seconds, rel=0.01
-    )
+    assert any(each.words.startswith("matmul: float32[1,512") for each in found.nests)
+    assert any(each.samples for each in found.nests) == is_sampled
+    inside = [nest for nest in found.nests if nest.loop == "main/loop_0"]
+    assert sum(nest.seconds for nest in inside) == pytest.approx(found.loops[0].seconds, rel=0.01)
+
+
+@pytest.mark.skipif(not is_sampled, reason="samples are taken on x86-64 Linux")
+def test_short_steps_are_sampled() -> None:
+    found = treadle.profile(NESTED, {"n": np.int64(90), "x": np.float32(0.5)}, runs=5)
+    rows = {nest.words: nest for nest in found.nests if nest.samples}
+    assert {"sin: float32[]", "add: float32[]"} <= {*rows}
+    assert rows["sin: float32[]"].seconds > rows["add: float32[]"].seconds
+    assert {row.loop for row in rows.values()} >= {"main/loop_0.body/loop_1"}
+
+
+@has_clocks
+def test_an_inner_loop_is_counted_in_every_run_of_it() -> None:
+    model = NESTED.replace("float x", "float[64] x").replace("float ", "float[64] ")
+    found = treadle.profile(model, {"n": np.int64(90), "x": np.ones(64, np.float32)}, runs=5)
+    inner = {loop.path: loop for loop in found.loops}["main/loop_0.body/loop_1"]
+    assert (inner.times, inner.iterations) == (90, 90 * 89 / 2)
+    assert inner.seconds > 0
+
+
+@pytest.mark.skipif(not is_sampled, reason="samples are taken on x86-64 Linux")
+def test_samples_leave_other_handlers_of_the_signal_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGPROF, lambda number, _: heard.append(number))
+    try:
+        found = treadle.profile(NESTED, {"n": np.int64(9), "x": np.float32(0.5)}, runs=1)
+        assert not any(nest.samples for nest in found.nests)
+        signal.raise_signal(signal.SIGPROF)
+    finally:
+        signal.signal(signal.SIGPROF, before)
+    assert heard == [signal.SIGPROF]
+    treadle.profile(NESTED, {"n": np.int64(9), "x": np.float32(0.5)}, runs=1)
+    assert signal.getsignal(signal.SIGPROF) is before
 
 
 @has_clocks

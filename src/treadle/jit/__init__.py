@@ -21,6 +21,7 @@ from treadle.jit.policy.profitability import why_library_loses
 from treadle.jit.runtime.free_kernel import free_kernels, operators_without_code
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.llvm import host_target
+from treadle.jit.toolchain.sampler import Sampler
 
 __all__ = [
     "NATIVE",
@@ -29,6 +30,7 @@ __all__ = [
     "FreeKernel",
     "Jit",
     "Member",
+    "Sampler",
     "Signatures",
     "Target",
     "cache_folder",

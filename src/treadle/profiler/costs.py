@@ -36,15 +36,19 @@ class LoopCost:
 
 @dataclass(frozen=True, slots=True)
 class NestCost:
-    """A loop nest of native code that takes a microsecond or more, in the loop at `loop`.
+    """Steps of native code, in the loop at `loop`, "" outside all loops.
 
-    Steps without a clock of their own are listed as "shorter steps" of their loop.
+    A loop nest that takes a microsecond or more has a clock, and `samples` is 0. Shorter steps
+    share what remains of their loop by the number of samples that met them, with a relative
+    standard error of 1 / sqrt(samples); "shorter steps" are all of them where nothing was sampled.
+    `times` is None where they are not counted.
     """
 
     loop: str
     words: str
     seconds: float
-    times: float
+    times: float | None
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)

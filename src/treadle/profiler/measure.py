@@ -17,8 +17,9 @@ from treadle.ir import operator_of, walk
 from treadle.plan import Plan, RunContext
 from treadle.profiler.costs import LoopCost, OperatorCost, RegionCost
 from treadle.profiler.in_onnxruntime import operator_costs
-from treadle.profiler.native import native_costs
+from treadle.profiler.native import measured_kernels, native_costs
 from treadle.profiler.result import RunProfile
+from treadle.profiler.sampling import sampled
 from treadle.profiler.stopwatch import Span, Stopwatch
 from treadle.profiler.watched import Watched
 from treadle.report import engine_counts, seconds_compiling
@@ -47,8 +48,11 @@ def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> Ru
     run again with its own profiler, which measures each operator.
 
     In native code loops are measured, their first, steady and last iterations if one takes 20
-    nanoseconds or more, and loop nests and calls of a microsecond or more; on processors other than
-    x86-64 only regions. Raises the errors of loading and running.
+    nanoseconds or more, and loop nests and calls of a microsecond or more; what is shorter and
+    inside a loop is measured in one of eight runs. Steps below a microsecond are sampled in further
+    runs, of 0.2 seconds in all: a timer interrupts the thread (SIGPROF), and the address of the
+    code says which steps they are. That takes x86-64 Linux; on processors other than x86-64 only
+    regions are measured. Raises the errors of loading and running.
     """
     expect(runs, int, "runs", "a whole number")
     expect(feeds, Mapping, "feeds", "a dict of inputs by name")
@@ -59,7 +63,9 @@ def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> Ru
     program, first = _compiled(session._programs.profiled(("jit",), ""), feeds)
     ran, seconds = _watched(program, feeds, runs)
     watch = ran.watch
-    loops, nests, calls = native_costs(program.plan, ran.count)
+    kernels = measured_kernels(program.plan)
+    samples = sampled(ran, dict(feeds), seconds) if kernels else None
+    loops, nests, calls = native_costs(kernels, samples, ran.count)
     spans = watch.all_spans()
     operators = _on_interp(spans, program.plan, ran.count)
     if "onnxruntime" in engine_counts(program.plan):

@@ -116,7 +116,8 @@ class RunProfile:
             ],
             "loops": [self._loop(each) for each in _largest(self.loops)],
             "in native code": [
-                self._cost(each, each.loop, each.words) for each in _largest(self.nests)
+                self._cost(each, f"{each.samples or ''}", each.loop, each.words)
+                for each in _largest(self.nests)
             ],
             "calls out of native code": [
                 self._cost(each, each.loop, each.operator, each.why)
@@ -129,7 +130,8 @@ class RunProfile:
         }
 
     def _cost(self, cost: Any, *words: str) -> tuple[str, ...]:
-        return (*self._share(cost.seconds), f"{cost.times:g}", *words)
+        times = "" if cost.times is None else f"{cost.times:g}"
+        return (*self._share(cost.seconds), times, *words)
 
     def _loop(self, loop: LoopCost) -> tuple[str, ...]:
         ends = (loop.first, loop.steady, loop.last)
@@ -145,7 +147,7 @@ _COSTS = ("time", "share", "times")
 _HEADS = {
     "regions": ("engine", "path", "operators"),
     "loops": ("iterations", "first", "steady", "last", "path"),
-    "in native code": ("loop", "computes"),
+    "in native code": ("samples", "loop", "computes"),
     "calls out of native code": ("loop", "operator", "why"),
     "operators": ("engine", "operator", "path"),
 }

@@ -29,10 +29,13 @@ class Watched:
 
     def run(self, feeds: Mapping[str, object]) -> None:
         """Run it once more."""
-        bind = self.program.bind
         self.last = self.watch.start()
-        context = RunContext(None if self.is_one_region else self.watch)
-        self.program.run(bind.known(feeds) or bind(feeds), context)
+        self.again(feeds, None if self.is_one_region else self.watch)
         if self.is_one_region:
             self.watch.stop()
         self.count += 1
+
+    def again(self, feeds: Mapping[str, object], watch: Stopwatch | None = None) -> None:
+        """Run it without counting the run."""
+        bind = self.program.bind
+        self.program.run(bind.known(feeds) or bind(feeds), RunContext(watch))

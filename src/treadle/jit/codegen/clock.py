@@ -1,33 +1,41 @@
 """Clocks of a profiled kernel: count processor ticks of loops, nests and calls.
 
 A clock is a row of words to which a kernel's calls add. Reading the processor's counter takes some
-10 nanoseconds, so only code with an estimated microsecond or more has a clock. For a loop with
-shorter iterations, the first and the last one are measured separately if an iteration takes some 20
-nanoseconds or more.
+10 nanoseconds, so only code with an estimated microsecond or more has a clock, and code of a loop
+that may be shorter than the estimate is timed in one of eight runs. For a loop with shorter
+iterations, the first and the last one are measured separately if an iteration takes some 20
+nanoseconds or more. All code has a line in the line table (`debug_locations.py`), for samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.context import CodegenContext, LoopClock
+from treadle.jit.codegen.debug_locations import located
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import ASSUMED_EXTENT, cost, node_cost
-from treadle.jit.kernel.artifact import CLOCK_WORDS, Clock
+from treadle.jit.kernel.artifact import CLOCK_WORDS, Clock, CodePlace
 from treadle.jit.kernel.ir import BOXED_DOMAIN, Block, Branch, HostCall, Loop, Node
-from treadle.jit.kernel.traversal import word_of, words_of
+from treadle.jit.kernel.traversal import all_nodes, word_of, words_of
 from treadle.jit.lowering import lowering
 from treadle.jit.schedule.cost_model import per_element
 
 _LONG, _SHORT = 3000, 50
 """The nanoseconds from which code is timed, by an estimate of up to three times the true time."""
+_SURELY_LONG = 10 * _LONG
 _READ = "llvm.readcyclecounter"
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+"""2^64 over the golden ratio: multiples of it are spread evenly over all words of 64 bits."""
+_TIMED = 2**61
+"""One word in eight is below it."""
+THE_LOOP = "the loop itself"
 
 
 def has_clocks(context: CodegenContext) -> bool:
@@ -41,14 +49,35 @@ def now(context: CodegenContext) -> Any:
 
 
 @contextmanager
-def timed(context: CodegenContext, clock: Clock) -> Iterator[int]:
-    """Time the enclosed code, and count how often it runs; gives the clock's number."""
-    number = len(context.clocks)
+def timed(context: CodegenContext, clock: Clock, *, is_long: bool = True) -> Iterator[LoopClock]:
+    """Time the enclosed code, or one of eight runs of it, and count how often it runs.
+
+    Which runs are timed does not depend on the trip counts around them: the multiples of a number
+    without small factors are spread evenly over every arithmetic progression.
+    """
+    b, w, number = context.builder.builder, context.builder, len(context.clocks)
     context.clocks.append(clock)
-    started = now(context)
-    yield number
-    _add(context, "ticks", number, context.builder.builder.sub(now(context), started))
+    due = None if is_long else _is_due(context, number)
+    started = w.variable(I64, llvm.Constant(I64, 0))
+    with _when(context, due):
+        b.store(now(context), started)
+    yield LoopClock(number, due)
+    with _when(context, due):
+        _add(context, "ticks", number, b.sub(now(context), b.load(started, typ=I64)))
+        if due is not None:
+            _add(context, "timed", number, llvm.Constant(I64, 1))
     _add(context, "entries", number, llvm.Constant(I64, 1))
+
+
+def _is_due(context: CodegenContext, number: int) -> Any:
+    b = context.builder.builder
+    entries = b.load(_word(context, "entries", number), typ=I64)
+    mixed = b.mul(entries, llvm.Constant(I64, _GOLDEN))
+    return b.icmp_unsigned("<", mixed, llvm.Constant(I64, _TIMED))
+
+
+def _when(context: CodegenContext, due: Any) -> AbstractContextManager[None]:
+    return nullcontext() if due is None else context.builder.rarely(due)
 
 
 @contextmanager
@@ -64,16 +93,27 @@ def timed_kernel(context: CodegenContext) -> Iterator[None]:
 @contextmanager
 def timed_node(context: CodegenContext, node: Node) -> Iterator[None]:
     """Time a node that is a nest or a call of its own, if it takes long enough."""
-    is_timed = not isinstance(node.op, Loop | Branch) and node_cost(node) >= _LONG
-    if not (has_clocks(context) and is_timed):
+    if not has_clocks(context) or isinstance(node.op, Loop):
         yield
         return
     loop, words = _loop_of(context, node.home), words_of([node])
-    clock = Clock("nest", loop, words)
-    if isinstance(node.op, HostCall):
-        clock = Clock("call", loop, f"{word_of(node)}: {_why_called(node.op)}")
-    with timed(context, clock):
-        yield
+    taken = 0 if isinstance(node.op, Branch) else node_cost(node)
+    with located(context, CodePlace(loop, words, taken >= _LONG)):
+        if taken < _LONG:
+            yield
+            return
+        clock, is_call = Clock("nest", loop, words), isinstance(node.op, HostCall)
+        if isinstance(node.op, HostCall):
+            clock = Clock("call", loop, f"{word_of(node)}: {_why_called(node.op)}")
+        is_long = is_call or _is_surely_long(context, [node], taken)
+        with timed(context, clock, is_long=is_long):
+            yield
+
+
+def _is_surely_long(context: CodegenContext, nodes: Sequence[Node], taken: float) -> bool:
+    """Whether the code takes long whatever its dynamic extents are, or runs once in a call."""
+    is_static = all(node.is_static for node in nodes)
+    return nodes[0].home is context.kernel.main or (is_static and taken >= _SURELY_LONG)
 
 
 def _why_called(op: HostCall) -> str:
@@ -88,14 +128,20 @@ def _why_called(op: HostCall) -> str:
 @contextmanager
 def timed_nest(context: CodegenContext, nest: Sequence[Node]) -> Iterator[None]:
     """Time a nest that computes several nodes."""
-    access = context.access
-    extents = [e if isinstance(e, int) else ASSUMED_EXTENT for e in nest[0].shape]
-    each = per_element(access.places, access.buffers, nest)
-    if not has_clocks(context) or each * prod(extents) < _LONG:
+    if not has_clocks(context):
         yield
         return
-    with timed(context, Clock("nest", _loop_of(context, nest[0].home), words_of(nest))):
-        yield
+    access = context.access
+    extents = [e if isinstance(e, int) else ASSUMED_EXTENT for e in nest[0].shape]
+    taken = per_element(access.places, access.buffers, nest) * prod(extents)
+    loop, words = _loop_of(context, nest[0].home), words_of(nest)
+    with located(context, CodePlace(loop, words, taken >= _LONG)):
+        if taken < _LONG:
+            yield
+            return
+        is_long = _is_surely_long(context, nest, taken)
+        with timed(context, Clock("nest", loop, words), is_long=is_long):
+            yield
 
 
 def _loop_of(context: CodegenContext, block: Block) -> str:
@@ -108,10 +154,11 @@ class IterationClock:
     """The clock of a loop during code generation.
 
     `began` is the start of the last timed iteration, `second` that of the second one; both are
-    initialised when the loop is entered.
+    initialised when the loop is entered. `due`: see LoopClock.
     """
 
     number: int
+    due: Any
     started: Any
     began: Any
     second: Any
@@ -125,28 +172,47 @@ def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
     op = node.op
     assert isinstance(op, Loop)
     context.loop_paths[op.body] = op.path or _loop_of(context, node.home)
-    is_outermost = node.home is context.kernel.main
-    if not has_clocks(context) or not op.path or not (is_outermost or _duration(node) >= _LONG):
+    if not has_clocks(context):
         yield
         return
-    with timed(context, Clock("loop", op.path, "")) as number:
-        context.loop_clocks[node] = number
-        yield
+    is_outermost = node.home is context.kernel.main
+    has_clock = bool(op.path) and (is_outermost or _duration(node) >= _LONG)
+    with located(context, CodePlace(context.loop_paths[op.body], THE_LOOP, False)):
+        if not has_clock:
+            yield
+            return
+        is_long = is_outermost or _is_long_loop(context, node)
+        with timed(context, Clock("loop", op.path, ""), is_long=is_long) as made:
+            context.loop_clocks[node] = made
+            yield
+
+
+def _is_long_loop(context: CodegenContext, loop: Node) -> bool:
+    op = loop.op
+    assert isinstance(op, Loop)
+    inside = list(all_nodes(op.body))
+    trips = [_trips(node.op) for node in (loop, *inside) if isinstance(node.op, Loop)]
+    is_told = all(isinstance(trip, int) for trip in trips)
+    return is_told and _is_surely_long(context, [loop, *inside], _duration(loop))
 
 
 def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> IterationClock | None:
     """The clock of a loop's iterations; None if they are too short, or run in tiles."""
-    number, op = context.loop_clocks.get(node), node.op
+    own, op = context.loop_clocks.get(node), node.op
     assert isinstance(op, Loop)
     each = _iteration(op.body)
-    if number is None or context.tile is not None or each < _SHORT:
+    if own is None or context.tile is not None or each < _SHORT:
         return None
-    w, started = context.builder, now(context)
+    w = context.builder
+    started = w.variable(I64, llvm.Constant(I64, 0))
+    began, second = w.variable(I64), w.variable(I64)
+    with _when(context, own.due):
+        moment = now(context)
+        for variable in (started, began, second):
+            w.builder.store(moment, variable)
     told = limit if not op.has_condition and op.next_condition is None else None
     is_long = each >= _LONG
-    return IterationClock(
-        number, started, w.variable(I64, started), w.variable(I64, started), is_long, told
-    )
+    return IterationClock(own.number, own.due, started, began, second, is_long, told)
 
 
 def begin_iteration(context: CodegenContext, clock: IterationClock | None, index: Any) -> None:
@@ -156,16 +222,19 @@ def begin_iteration(context: CodegenContext, clock: IterationClock | None, index
     b, w = context.builder.builder, context.builder
     is_second = b.icmp_signed("==", index, llvm.Constant(I64, 1))
     if clock.is_long:
-        moment = now(context)
-        b.store(moment, clock.began)
-        with w.rarely(is_second):
-            b.store(moment, clock.second)
+        with _when(context, clock.due):
+            moment = now(context)
+            b.store(moment, clock.began)
+            with w.rarely(is_second):
+                b.store(moment, clock.second)
         return
-    is_last = is_second
+    is_asked = is_second
     if clock.limit is not None:
         last = b.sub(clock.limit, llvm.Constant(I64, 1))
-        is_last = b.or_(is_second, b.icmp_signed("==", index, last))
-    with w.rarely(is_last):
+        is_asked = b.or_(is_second, b.icmp_signed("==", index, last))
+    if clock.due is not None:
+        is_asked = b.and_(is_asked, clock.due)
+    with w.rarely(is_asked):
         moment = now(context)
         b.store(moment, clock.began)
         with w.rarely(is_second):
@@ -176,27 +245,32 @@ def end_iterations(
     context: CodegenContext, node: Node, clock: IterationClock | None, count: Any
 ) -> None:
     """Add up the loop's iterations, and the first and last one if there are two."""
-    number = context.loop_clocks.get(node)
-    if number is None or context.tile is not None:
+    own = context.loop_clocks.get(node)
+    if own is None or context.tile is not None:
         return
-    b, w = context.builder.builder, context.builder
+    b, w, number = context.builder.builder, context.builder, own.number
     _add(context, "iterations", number, count)
     if clock is None:
         return
-    ended = now(context)
     several = b.icmp_signed(">", count, llvm.Constant(I64, 1))
-    with w.rarely(several):
-        first = b.sub(b.load(clock.second, typ=I64), clock.started)
-        _add(context, "first", number, first)
-        if clock.is_long or clock.limit is not None:
-            _add(context, "last", number, b.sub(ended, b.load(clock.began, typ=I64)))
+    with _when(context, clock.due):
+        ended = now(context)
+        with w.rarely(several):
+            started = b.load(clock.started, typ=I64)
+            _add(context, "first", number, b.sub(b.load(clock.second, typ=I64), started))
+            if clock.is_long or clock.limit is not None:
+                _add(context, "last", number, b.sub(ended, b.load(clock.began, typ=I64)))
 
 
 def _add(context: CodegenContext, kind: str, number: int, amount: Any) -> None:
-    b, word = context.builder.builder, number * len(CLOCK_WORDS) + CLOCK_WORDS.index(kind)
-    base = context.access.slots.clocks()
-    address = b.gep(base, [llvm.Constant(I64, word)], source_etype=I64, inbounds=True)
+    b, address = context.builder.builder, _word(context, kind, number)
     b.store(b.add(b.load(address, typ=I64), amount), address)
+
+
+def _word(context: CodegenContext, kind: str, number: int) -> Any:
+    word = number * len(CLOCK_WORDS) + CLOCK_WORDS.index(kind)
+    base, b = context.access.slots.clocks(), context.builder.builder
+    return b.gep(base, [llvm.Constant(I64, word)], source_etype=I64, inbounds=True)
 
 
 def _iteration(body: Block) -> int:
@@ -208,5 +282,10 @@ def _iteration(body: Block) -> int:
 def _duration(loop: Node) -> int:
     op = loop.op
     assert isinstance(op, Loop)
-    times = op.extent if isinstance(op.extent, int) else op.length
+    times = _trips(op)
     return (times if isinstance(times, int) else ASSUMED_EXTENT) * _iteration(op.body)
+
+
+def _trips(op: Loop) -> object:
+    """The trip count of a loop; an int if it is known."""
+    return op.extent if isinstance(op.extent, int) else op.length

@@ -12,7 +12,7 @@ from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.parallel_call import ParallelCall
-from treadle.jit.kernel.artifact import Clock
+from treadle.jit.kernel.artifact import Clock, CodePlace
 from treadle.jit.kernel.ir import Block, Kernel, Node
 from treadle.jit.kernel.target import PYTHON, Surroundings
 from treadle.jit.schedule.schedule import Schedule
@@ -106,13 +106,29 @@ class NestFunctions:
     is_outlined: bool = False
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopClock:
+    """The number of a clock, and a condition for this run to be timed; None for all runs."""
+
+    number: int
+    due: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LineNumbers:
+    """The lines of a kernel's line table by place, and LLVM's metadata of its function."""
+
+    subprogram: Any
+    lines: dict[CodePlace, int] = field(default_factory=dict)
+
+
 @dataclass(eq=False, slots=True)
 class CodegenContext:
     """The code generation of one kernel.
 
     `bound` maps nodes to the results whose memory they use. `heap_buffers` are released at the end.
     `counts` are numbers for reports. `tile` is the tile in progress.
-    `clocks` are those of a profiled kernel, `loop_clocks` the numbers of the clocks of loops.
+    `clocks` are those of a profiled kernel, `loop_clocks` those of loops, `debug` its line table.
     `loop_paths` has the path of the loop that each body belongs to.
     """
 
@@ -133,5 +149,6 @@ class CodegenContext:
     counts: Counter[str] = field(default_factory=Counter)
     tile: Tile | None = None
     clocks: list[Clock] = field(default_factory=list)
-    loop_clocks: dict[Node, int] = field(default_factory=dict)
+    loop_clocks: dict[Node, LoopClock] = field(default_factory=dict)
+    debug: LineNumbers | None = None
     loop_paths: dict[Block, str] = field(default_factory=dict)

@@ -11,8 +11,9 @@ from treadle.jit.codegen.alias_metadata import AliasScopes
 from treadle.jit.codegen.allocation import allocate_in, new_heap_buffer
 from treadle.jit.codegen.block import emit_block
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.clock import timed_kernel
+from treadle.jit.codegen.clock import has_clocks, timed_kernel
 from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, SafepointState
+from treadle.jit.codegen.debug_locations import keep_own_locations, line_numbers
 from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.fused_nest import IterationEnd
@@ -73,6 +74,8 @@ def emit_kernel(
         MemoryState(w.variable(I64, llvm.Constant(I64, 0))),
         surroundings,
     )
+    if has_clocks(e):
+        e.debug = line_numbers(module, function)
     release_gil(e)
     with timed_kernel(e):
         emit_block(e, kernel.main, IterationEnd())
@@ -84,6 +87,8 @@ def emit_kernel(
     end(e)
     w.close_entry()
     calls = outline(module, function, w.nests)
+    if e.debug is not None:
+        keep_own_locations(module, function)
     t.aliases.close()
     merge(module, calls)
     merge_parts(module, e.functions.calls)
@@ -99,6 +104,9 @@ def emit_kernel(
         counts,
         tuple(sorted(slots.constants.items())),
         tuple((clock.kind, clock.path, clock.words) for clock in e.clocks),
+        ()
+        if e.debug is None
+        else tuple((place.path, place.words, place.has_clock) for place in e.debug.lines),
     )
 
 

@@ -163,6 +163,7 @@ def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
     end = nest.before.terminator
     end.operands = [place if each is nest.head else each for each in end.operands]
     builder = llvm.IRBuilder(place)
+    builder.debug_metadata = nest.head.instructions[-1].metadata.get("dbg")
     call = builder.call(new, closed.reads)
     builder.branch(nest.after)
     return call

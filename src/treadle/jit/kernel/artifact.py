@@ -20,9 +20,9 @@ class Slot:
     which: Any = None
 
 
-CLOCK_WORDS = ("ticks", "entries", "iterations", "first", "last")
-"""The words of a clock: ticks of the processor in all, how often it ran, iterations of a loop, the
-ticks of first iterations and of last ones."""
+CLOCK_WORDS = ("ticks", "entries", "iterations", "first", "last", "timed")
+"""The words of a clock: ticks of the processor in all, how often its code ran, iterations of a
+loop, ticks of first iterations and of last ones, and how many runs were timed, 0 for all."""
 
 
 class Clock(NamedTuple):
@@ -31,6 +31,14 @@ class Clock(NamedTuple):
     kind: str
     path: str
     words: str
+
+
+class CodePlace(NamedTuple):
+    """What a line of a profiled kernel's line table stands for: steps, in the loop at a path."""
+
+    path: str
+    words: str
+    has_clock: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,7 +50,8 @@ class KernelArtifact:
     are numbers for reports: loop "nests", nodes "fused" in them, carried arrays updated "in place",
     "copied" or "taking turns" (double-buffered), and others listed in jit/runtime/report.py. An
     artifact from disk has no text. `constants` is the data that a free kernel finds by name.
-    `clocks` are what a profiled kernel measures, by number.
+    `clocks` are what a profiled kernel measures, by number; `places` what its machine code belongs
+    to, by the lines of its line table, from 1.
     """
 
     text: str
@@ -53,6 +62,7 @@ class KernelArtifact:
     counts: tuple[tuple[str, int], ...] = ()
     constants: tuple[tuple[str, bytes], ...] = ()
     clocks: tuple[tuple[str, str, str], ...] = ()
+    places: tuple[tuple[str, str, bool], ...] = ()
 
 
 def serialize(kernel: Kernel, code: KernelArtifact, machine_code: bytes) -> bytes:

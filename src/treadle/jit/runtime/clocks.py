@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treadle.jit.kernel.artifact import CLOCK_WORDS, KernelArtifact
+from treadle.jit.kernel.artifact import CLOCK_WORDS, CodePlace, KernelArtifact
+from treadle.jit.toolchain.line_table import LineTable
 from treadle.jit.toolchain.llvm import LoadedKernel
 
 
@@ -15,11 +16,12 @@ from treadle.jit.toolchain.llvm import LoadedKernel
 class Clocks:
     """Sums over all calls of a kernel, which took `ns` nanoseconds.
 
-    `words`, int64[clocks, 5], are those that the kernel adds to. The first clock is that of the
-    whole kernel, which gives the length of a tick.
+    `words`, int64[clocks, words], are those that the kernel adds to. The first clock is that of the
+    whole kernel, which gives the length of a tick. `lines` is the line table of its machine code.
     """
 
     code: KernelArtifact
+    lines: bytes = b""
     ns: int = 0
     words: np.ndarray = field(init=False)
 
@@ -35,10 +37,11 @@ class Clocks:
     def measured(self) -> list[dict[str, object]]:
         """The measurement of each clock, in nanoseconds; for a loop its iterations too."""
         whole = int(self.words[0, 0])
-        scale = self.ns / whole if whole else 0.0
+        tick = self.ns / whole if whole else 0.0
         told: list[dict[str, object]] = []
         for (kind, path, words), row in zip(self.code.clocks, self.words.tolist(), strict=True):
             sums = dict(zip(CLOCK_WORDS, row, strict=True))
+            scale = tick * sums["entries"] / sums["timed"] if sums["timed"] else tick
             told.append({
                 "kind": kind, "path": path, "words": words,
                 "ns": sums["ticks"] * scale, "entries": sums["entries"],
@@ -46,6 +49,21 @@ class Clocks:
                 "first_ns": sums["first"] * scale, "last_ns": sums["last"] * scale,
             })  # fmt: skip
         return told
+
+    def places(self, samples: np.ndarray) -> list[tuple[CodePlace, int]]:
+        """Count the samples of each place of the code.
+
+        `samples`, int64[samples, words], are addresses, the newest first: where the thread was, and
+        what was on its stack. A sample belongs to the first one that has a line.
+        """
+        lines = LineTable.read(self.lines).of(samples)
+        first = np.take_along_axis(lines, (lines > 0).argmax(axis=1)[:, None], axis=1)
+        counts = np.bincount(first[:, 0], minlength=len(self.code.places) + 1)[1:].tolist()
+        return [
+            (CodePlace(*place), count)
+            for place, count in zip(self.code.places, counts, strict=True)
+            if count
+        ]
 
 
 def clocked(machine: LoadedKernel, clocks: Clocks) -> LoadedKernel:

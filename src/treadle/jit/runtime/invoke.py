@@ -175,7 +175,7 @@ class CompiledKernel:
     ) -> CompiledKernel:
         """A kernel with its slots sorted; `kernels` are numpy's by default."""
         results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
-        clocks = Clocks(code) if code.clocks else None
+        clocks = Clocks(code, machine.lines) if code.clocks else None
         layout = CallLayout.of(code, kernels or HostKernels(), clocks)
         if clocks is not None:
             machine = clocked(machine, clocks)

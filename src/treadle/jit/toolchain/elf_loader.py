@@ -38,6 +38,7 @@ _LOCAL, _GLOBAL = 0, 1
 _RELOCATION = struct.Struct("<QIIQ")
 _R_64, _R_PC64 = 1, 24
 _WORD = struct.Struct("<Q")
+_LINES = ".debug_line"
 _WORD_BITS = 2**64 - 1
 
 
@@ -58,10 +59,14 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedObject:
-    """Loaded machine code: addresses by name, valid while the memory is referenced."""
+    """Loaded machine code: addresses by name, valid while the memory is referenced.
+
+    `lines` is the content of `.debug_line`, with the addresses of this memory; empty without one.
+    """
 
     places: Mapping[str, int]
     memory: mmap.mmap
+    lines: bytes = b""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,7 +97,24 @@ def load_object(data: bytes, names: Sequence[str]) -> LoadedObject:
     if missing:
         raise Unlinkable(f"no {missing[0]}")
     make_executable(memory, base)
-    return LoadedObject({name: symbols.named[name] for name in names}, memory)
+    lines = _line_table(data, sections, symbols)
+    return LoadedObject({name: symbols.named[name] for name in names}, memory, lines)
+
+
+def _line_table(data: bytes, sections: Sequence[Section], symbols: _Symbols) -> bytes:
+    """The section `.debug_line` with its relocations applied, which are absolute addresses."""
+    number = struct.unpack_from("<H", data, _HEADER.size - 2)[0]
+    names = _content(data, sections[_index(number, sections)])
+    for own, section in enumerate(sections):
+        if section.flags or section.kind != _PROGBITS or _word(names, section.name) != _LINES:
+            continue
+        content = bytearray(_content(data, section))
+        for each in sections:
+            if each.kind == _RELA and each.info == own:
+                target = _Place(content, 0, 0, section.size)
+                _relocate(target, _table(data, each, _RELOCATION), symbols)
+        return bytes(content)
+    return b""
 
 
 def _sections(data: bytes) -> list[Section]:
@@ -162,7 +184,7 @@ def _symbols(
 class _Place(NamedTuple):
     """A section in memory: its size and offset, in memory that begins at `base`."""
 
-    memory: mmap.mmap
+    memory: mmap.mmap | bytearray
     base: int
     start: int
     size: int

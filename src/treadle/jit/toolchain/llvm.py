@@ -28,7 +28,8 @@ _KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 class LoadedKernel:
     """Loaded code; `call` takes the address of the slots and holds the GIL.
 
-    `seconds` is the time of compiling or loading, `size` the bytes of the object file.
+    `seconds` is the time of compiling or loading, `size` the bytes of the object file. `lines` is
+    the line table of a profiled kernel (`line_table.py`), empty where LLVM loaded the code.
     """
 
     call: Callable[[int], int]
@@ -36,6 +37,7 @@ class LoadedKernel:
     keep: tuple[Any, ...]
     seconds: float = 0.0
     was_kept: bool = False
+    lines: bytes = b""
 
 
 @cache
@@ -163,7 +165,8 @@ def load_kernel(data: bytes, name: str = "kernel", *, from_disk: bool = False) -
     on some files.
     """
     places, keep = _placed(data, (name,), from_disk=from_disk)
-    return LoadedKernel(_KERNEL(places[name]), len(data), (keep,))
+    lines = keep.lines if isinstance(keep, elf_loader.LoadedObject) else b""
+    return LoadedKernel(_KERNEL(places[name]), len(data), (keep,), lines=lines)
 
 
 def library(data: bytes, names: Sequence[str], *, from_disk: bool = False) -> Mapping[str, int]:
@@ -187,7 +190,7 @@ def _placed(data: bytes, names: Sequence[str], *, from_disk: bool) -> tuple[Mapp
             if from_disk:
                 raise
             return _placed_by_llvm(data, names)
-        return linked.places, linked.memory
+        return linked.places, linked
     return _placed_by_llvm(data, names)
 
 
