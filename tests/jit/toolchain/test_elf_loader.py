@@ -72,7 +72,7 @@ def called(code: llvm.LoadedKernel) -> tuple[int, float]:
 
 def test_linked_code_equals_llvms(made, monkeypatch):
     code = llvm.load_kernel(made)
-    assert type(code.keep[0]).__name__ == "mmap"
+    assert type(code.keep[0]).__name__ == "LoadedObject"
     monkeypatch.setattr(symbols, "is_possible", lambda: False)
     other = llvm.load_kernel(made)
     assert type(other.keep[0]).__name__ == "ExecutionEngine"

@@ -29,7 +29,7 @@ from treadle.jit.schedule.cost_model import per_element
 
 _LONG, _SHORT = 3000, 50
 """The nanoseconds from which code is timed, by an estimate of up to three times the true time."""
-_SURELY_LONG = 10 * _LONG
+_SURELY_LONG = 2 * _LONG
 _READ = "llvm.readcyclecounter"
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 """2^64 over the golden ratio: multiples of it are spread evenly over all words of 64 bits."""
