@@ -21,6 +21,12 @@ def inline(lines: str) -> str:
 
 
 SUM = "%b: float32[64] = reduce add over (1) of %a"
+MAX = "%c: float32[64] = reduce max over (1) of %a"
+FEW = "%n: float32[70,64] = neg %w; %a: float32[10,7,64] = reshape %n"
+FEW_MAX = "%b: float32[10,64] = reduce max over (1) of %e"
+APART = "%e: float32[10,7,64] = neg %a"
+FEW_SUM = "%d: float32[64] = reduce add over (0) of %c"
+TWICE = "%d: float32[10,64] = reduce add over (1) of %e"
 
 
 @pytest.mark.parametrize(
@@ -30,6 +36,15 @@ SUM = "%b: float32[64] = reduce add over (1) of %a"
         (f"%n: float32[64,70] = neg %x; %a: float32[64,70] = abs %n; {SUM}; return %b", "n a"),
         (f"%a: float32[64,70] = neg %x; {SUM}; %c: float32[64,70] = abs %a; return %b, %c", ""),
         (f"%a: float32[64,70] = neg %x; {SUM}; return %a, %b", ""),
+        (f"%a: float32[64,70] = neg %x; {SUM}; {MAX}; return %b, %c", ""),
+        (f"%n: float32[64,70] = neg %x; %a: float32[64,70] = mul %n, %n; {SUM}; return %b", "n a"),
+        (
+            f"{FEW}; {APART}; {FEW_MAX}; %c: float32[10,64] = neg %b; {FEW_SUM}; return %d",
+            "a e b c",
+        ),
+        (f"{FEW}; {APART}; {FEW_MAX}; return %b", "a e"),
+        (f"{FEW}; {APART}; {FEW_MAX}; {TWICE}; return %b, %d", "a e"),
+        (f"{FEW}; {APART.replace('neg', 'tanh')}; {FEW_MAX}; {TWICE}; return %b, %d", "a"),
         ("%a: float32[64,70] = neg %x; %b: float32[64,64] = matmul %a, %w; return %b", ""),
         (
             "%a: float32[32,70] = view (i0, i1) of %x; %b: float32[32,70] = view (i0+32, i1) of %x;"
@@ -42,6 +57,12 @@ SUM = "%b: float32[64] = reduce add over (1) of %a"
         "and what that reads",
         "a value with two readers is not",
         "nor is a result",
+        "nor for two long sums",
+        "a square has one reader",
+        "a reduction over few elements is, for its only reader",
+        "its operand is computed for each of its terms",
+        "for two such reductions in both of them",
+        "unless it is a long function",
         "nor an operand of a product",
         "a concat is read piece by piece",
     ],

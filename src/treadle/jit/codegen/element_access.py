@@ -18,6 +18,7 @@ from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.codegen.element_index import broadcast_index, element_of, is_known
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
+from treadle.jit.codegen.ops.reduced_element import reduced_element
 from treadle.jit.codegen.scalar import functions, half
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
@@ -29,6 +30,7 @@ from treadle.jit.kernel.ir import (
     Iota,
     Node,
     Number,
+    Reduce,
     Reshape,
     ScanSlice,
     SymbolicDim,
@@ -138,16 +140,8 @@ class ElementAccess:
     def compute(self, node: Node, index: Indices) -> Any:
         """Compute one element from those of the operands; a Gather selects the iteration's item."""
         match node.op:
-            case Elementwise(function) if node in self.chains:
-                args = [self.scalar(operand) for operand in self.chains[node]]
-                apply = partial(
-                    functions.apply, self.builder, function, (node.dtype,) * 2, node.dtype
-                )
-                return reduce(apply, args)
             case Elementwise(function):
-                args = [self.read(o, broadcast_index(o, index)) for o in node.operands]
-                dtypes = tuple(operand.dtype for operand in node.operands)
-                return functions.apply(self.builder, function, dtypes, node.dtype, *args)
+                return self._applied(node, function, index)
             case View(axes):
                 source = node.operands[0]
                 if isinstance(index, Flat):
@@ -157,6 +151,8 @@ class ElementAccess:
                 return self._reshaped(node, index)
             case ScanSlice():
                 return self._item(node, index)
+            case Reduce() if not isinstance(index, Flat):
+                return reduced_element(self.builder, node, index, self.read)
             case Iota():
                 return self.builder.index(index.value if isinstance(index, Flat) else index[0])
             case Concat(axis) if not isinstance(index, Flat):
@@ -166,6 +162,14 @@ class ElementAccess:
                 at = (*index[:axis], self.counters[node.home], *rest)
                 return self.read(node.operands[0], at)
         raise AssertionError(f"{type(node.op).__name__} is not computed element by element")
+
+    def _applied(self, node: Node, function: str, index: Indices) -> Any:
+        apply = partial(functions.apply, self.builder, function)
+        if node in self.chains:
+            step = partial(apply, (node.dtype,) * 2, node.dtype)
+            return reduce(step, [self.scalar(operand) for operand in self.chains[node]])
+        args = [self.read(o, broadcast_index(o, index)) for o in node.operands]
+        return apply(tuple(operand.dtype for operand in node.operands), node.dtype, *args)
 
     def along(self, axis: Axis, index: Sequence[Index]) -> Index:
         """The index at which a View reads along one axis of its operand."""
@@ -239,7 +243,7 @@ class ElementAccess:
             return True
         if self.storage_of(node) is Storage.REGISTERS and node not in self.buffers:
             return isinstance(node.op, Constant)
-        if isinstance(node.op, Concat) and self.storage_of(node) is Storage.INLINE:
+        if isinstance(node.op, Concat | Reduce) and self.storage_of(node) is Storage.INLINE:
             return False
         match node.op:
             case Iota() if self.storage_of(node) is Storage.INLINE:

@@ -14,14 +14,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from treadle.ir import DType
-from treadle.jit.kernel.ir import Concat, Elementwise, Node
+from treadle.jit.kernel.ir import Concat, Elementwise, Node, Reduce
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost
-from treadle.jit.schedule.storage import (
-    INTERLEAVED_ELEMENTS,
-    Storage,
-    StorageMap,
-    interleaves,
-)
+from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
+from treadle.jit.schedule.short_reductions import written_out_terms
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 _PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
 _READ, _WRITTEN = 0.012, 0.02
@@ -63,18 +60,19 @@ def interleave_hint(cost: float, length: object) -> Sequence[str]:
 def _read(
     places: StorageMap, loaded: Container[Node], nodes: list[Node], computed: set[Node]
 ) -> float:
-    total, seen, waiting = 0.0, set[Node](), list(nodes)
+    total, seen, waiting = 0.0, set[Node](), [(node, 1) for node in nodes]
     while waiting:
-        node = waiting.pop()
+        node, times = waiting.pop()
         if node in seen or node.is_single:
             continue
         seen.add(node)
         is_inline = places.storage_of[node] is Storage.INLINE and node not in loaded
         if not (is_inline or node in computed):
-            total += _READ * _words(node.dtype)
+            total += times * _READ * _words(node.dtype)
             continue
-        total += _function(node)
-        waiting += _read_by(node)
+        times *= max(written_out_terms(node), 1)
+        total += times * _function(node)
+        waiting += ((operand, times) for operand in _read_by(node))
     return total
 
 
@@ -89,6 +87,8 @@ def _read_by(node: Node) -> Sequence[Node]:
 
 
 def _function(node: Node) -> float:
+    if isinstance(node.op, Reduce):
+        return ADDED * _words(node.dtype)
     if not isinstance(node.op, Elementwise):
         return 0.0
     function = FUNCTIONS[node.op.function]

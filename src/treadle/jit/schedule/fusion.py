@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Scatter
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks, yielded
 from treadle.jit.schedule.index_set_splitting import Pieces, are_few, count, split_concats, together
-from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read
-from treadle.jit.schedule.storage import (
+from treadle.jit.schedule.nest_size import (
     MAX_FUSED,
-    Storage,
-    StorageMap,
     emission_weight,
     has_long_latency,
     is_expensive,
 )
+from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 
 @dataclass(frozen=True, eq=False, slots=True)

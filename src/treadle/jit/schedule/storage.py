@@ -35,9 +35,10 @@ from treadle.jit.kernel.ir import (
     Take,
     View,
 )
-from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
+from treadle.jit.schedule.nest_size import Inlined, inlined, is_expensive, is_too_much
+from treadle.jit.schedule.short_reductions import written_out_terms
 
 MAX_SCALARS_PER_VALUE = 16
 """The number of elements of a tensor that are kept in registers."""
@@ -45,26 +46,8 @@ MAX_UNROLLED_ELEMENTS = 512
 """The number of elements that a reduction or product into registers may read."""
 MAX_UNROLLED_EXPENSIVE = 96
 """The number of expensive functions of a block that are unrolled."""
-MAX_FUSED = 256
-"""The number of functions in one loop nest, weighted. LLVM does not vectorize 1,024."""
-_EXPENSIVE_WEIGHT = 8
-_MAX_EXPENSIVE_CHAIN = 2
-"""Expensive functions of each other in one loop nest. A longer chain exceeds the processor's
-out-of-order window: a `tanh` takes 0.36 ns in chains of two, 0.55 in chains of four, 0.78 in chains
-of eight. For interleaved elements (0.31) the limit does not apply.
-"""
-_CACHED_ELEMENTS = 16_384
-"""The number of elements above which the limit does not apply either: fusion saves memory traffic.
-"""
-INTERLEAVED_ELEMENTS = 4
-"""The number of vectors computed independently, if there are enough elements."""
 _DOT_DTYPES = (DType.FLOAT32, DType.FLOAT64)
 _MOST_DOT_ROWS, _FEWEST_DOT_TERMS = 3, 32
-_INTERLEAVED_LANES = 16 * INTERLEAVED_ELEMENTS
-_MIN_INTERLEAVED = 128
-"""The elements of a row from which they are interleaved, if a multiple of the lanes."""
-_MIN_INTERLEAVED_UNEVEN = 1024
-"""The same for other lengths."""
 _MAX_WRITTEN_OUT = 1024
 """The elements of a block, in all small tensors, whose functions are unrolled."""
 _MIN_REREAD_ROWS = 4
@@ -101,7 +84,7 @@ def assign_storage(kernel: Kernel) -> StorageMap:
         for operand in (*node.operands, *yielded(node)):
             readers.setdefault(operand, []).append(node)
     storage_of: dict[Node, Storage] = {}
-    fused: dict[Node, tuple[int, int]] = {}
+    fused: dict[Node, Inlined] = {}
     too_many = _too_many_to_unroll(nodes)
     for node in reversed(nodes):
         if isinstance(node.op, Concat) and _is_read_in_pieces(
@@ -110,12 +93,9 @@ def assign_storage(kernel: Kernel) -> StorageMap:
             storage_of[node] = Storage.INLINE
             continue
         found = _place(node, readers.get(node, []), storage_of, node in kernel.results)
-        if found is Storage.INLINE and isinstance(node.op, Elementwise):
-            reader = readers[node][0]
-            size, row = fused.get(reader, (0, 0))
-            fused[node] = size, row = size + emission_weight(node), row + is_expensive(node)
-            is_much = size > MAX_FUSED or has_long_latency(node, row)
-            found = Storage.NEST if is_much else found
+        if found is Storage.INLINE and isinstance(node.op, Elementwise | Reduce):
+            fused[node] = inlined(node, readers[node], fused)
+            found = Storage.NEST if is_too_much(node, readers[node], fused) else found
         storage_of[node] = Storage.NEST if node in too_many else found
     spilled = {
         operand
@@ -145,39 +125,6 @@ def _is_written_out(node: Node) -> bool:
     )
 
 
-def is_expensive(node: Node) -> bool:
-    """Whether it is a function with long code."""
-    return isinstance(node.op, Elementwise) and FUNCTIONS[node.op.function].is_expensive
-
-
-def has_long_latency(node: Node, row: int) -> bool:
-    """Whether a chain of this many expensive functions is too long for it."""
-    if row <= _MAX_EXPENSIVE_CHAIN or not node.is_static or node.size > _CACHED_ELEMENTS:
-        return False
-    return _is_called(node) or not interleaves(node.shape[-1])
-
-
-def _is_called(node: Node) -> bool:
-    """Whether it is an expensive function of the C library, called for one element at a time."""
-    if not isinstance(node.op, Elementwise) or node.dtype is not DType.FLOAT64:
-        return False
-    function = FUNCTIONS[node.op.function]
-    return function.is_expensive and not function.has_float64_code
-
-
-def interleaves(length: object) -> bool:
-    """Whether rows are so long that the remainder of interleaving hardly matters."""
-    if not isinstance(length, int):
-        return False
-    is_even = length % _INTERLEAVED_LANES == 0
-    return length >= (_MIN_INTERLEAVED if is_even else _MIN_INTERLEAVED_UNEVEN)
-
-
-def emission_weight(node: Node) -> int:
-    """The number of functions a node counts for, by the length of its code."""
-    return _EXPENSIVE_WEIGHT if is_expensive(node) else 1
-
-
 def _place(
     node: Node, readers: list[Node], storage_of: Mapping[Node, Storage], is_result: bool
 ) -> Storage:
@@ -188,15 +135,19 @@ def _place(
     if isinstance(node.op, ScanSlice | View | Reshape | Iota):
         is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, storage_of)
         return Storage.BUFFER if is_kept else Storage.INLINE
-    if isinstance(node.op, Elementwise):
-        only_reader = readers[0] if len(readers) == 1 and not is_result else None
-        is_fused = (
-            only_reader is not None
-            and only_reader.home is node.home
-            and _takes_inline(node, only_reader, storage_of)
-        )
+    if isinstance(node.op, Elementwise) or written_out_terms(node):
+        is_fused = not is_result and _is_inlined(node, readers, storage_of)
         return Storage.INLINE if is_fused else Storage.NEST
     return Storage.BUFFER
+
+
+def _is_inlined(node: Node, readers: Sequence[Node], storage_of: Mapping[Node, Storage]) -> bool:
+    """Whether readers compute the node: its only one, or several that write out reductions."""
+    if len(set(readers)) > 1 and (is_expensive(node) or not isinstance(node.op, Elementwise)):
+        return False
+    return bool(readers) and all(
+        reader.home is node.home and _takes_inline(node, reader, storage_of) for reader in readers
+    )
 
 
 def _is_read_in_pieces(
@@ -237,7 +188,7 @@ def _is_static(join: Node) -> bool:
 
 def _takes_inline(node: Node, reader: Node, storage_of: Mapping[Node, Storage]) -> bool:
     if isinstance(reader.op, Reduce):
-        return storage_of[reader] is not Storage.INLINE
+        return True
     if isinstance(reader.op, Concat):
         return storage_of[reader] is Storage.INLINE
     is_inline = storage_of.get(reader) is Storage.INLINE and isinstance(reader.op, Elementwise)

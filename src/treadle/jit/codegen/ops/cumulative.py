@@ -10,7 +10,7 @@ from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
-from treadle.jit.codegen.ops.reduce import neutral
+from treadle.jit.codegen.ops.reduced_element import neutral
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Cumulative, Node, static_shape
 from treadle.jit.schedule.storage import Storage

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 from llvmlite import ir as llvm
 
-from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
-from treadle.jit.codegen.llvm_types import I32, literal, register_type
+from treadle.jit.codegen.llvm_types import I32, register_type
 from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
+from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
 from treadle.jit.codegen.parallel import parallel_for, parallel_nest
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.element_types import is_float
@@ -31,28 +30,6 @@ _ASSUMED_EXTENT = 16
 _MIN_VECTOR_EXTENT = 8
 """Extent of an axis from which it is computed in vectors."""
 """The extent from which a sum is vectorized along its axis, not across the results."""
-
-
-def neutral(function: str, dtype: DType) -> Any:
-    """The neutral element of the function."""
-    if function in ("add", "mul"):
-        return literal(dtype, 0 if function == "add" else 1)
-    if is_float(dtype):
-        return llvm.Constant(register_type(dtype), -np.inf if function == "max" else np.inf)
-    if dtype is DType.BOOL:
-        return literal(dtype, function == "min")
-    limits: Any = np.iinfo(cast(Any, dtype.numpy))
-    return literal(dtype, limits.min if function == "max" else limits.max)
-
-
-def combine(context: CodegenContext, function: str, dtype: DType, left: Any, right: Any) -> Any:
-    """Combine with one more element; sums of floats may be reordered."""
-    if is_float(dtype) and function in ("add", "mul"):
-        operation = (
-            context.builder.builder.fadd if function == "add" else context.builder.builder.fmul
-        )
-        return operation(left, right, flags=("reassoc",))
-    return functions.apply(context.builder, function, (dtype, dtype), dtype, left, right)
 
 
 def emit_reduce(context: CodegenContext, node: Node) -> None:
@@ -82,24 +59,6 @@ def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
     return count * (per_read(context.access.places, context.access.buffers, operand) + ADDED)
 
 
-def _source_index(
-    node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[Index]
-) -> tuple[Index, ...]:
-    """The operand's index for an element of the result and an index of the reduced axes."""
-    operand = node.operands[0]
-    keeps_rank = len(node.shape) == len(operand.shape)
-    left, right = iter(kept), iter(over)
-    index = []
-    for axis in range(len(operand.shape)):
-        if axis in op.axes:
-            index.append(next(right))
-            if keeps_rank:
-                next(left)
-        else:
-            index.append(next(left))
-    return tuple(index)
-
-
 def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
     operand = node.operands[0]
     t, function, dtype = context.access, op.function, node.dtype
@@ -108,7 +67,7 @@ def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index])
     over = [t.extent(operand.shape[axis]) for axis in op.axes]
     if is_long_sum(function, dtype, over):
         return summed_in_blocks(context, dtype, over, partial(_block_sum, context, node, op, kept))
-    return _accumulated(context, node, op, over, partial(_source_index, node, op, kept))
+    return _accumulated(context, node, op, over, partial(source_index, node, kept))
 
 
 def _block_sum(
@@ -120,10 +79,10 @@ def _block_sum(
     first: Index,
     count: Index,
 ) -> Any:
-    def source_index(inner: Sequence[Index]) -> tuple[Index, ...]:
-        return _source_index(node, op, kept, (*around, context.builder.add(first, inner[0])))
+    def index_in_block(inner: Sequence[Index]) -> tuple[Index, ...]:
+        return source_index(node, kept, (*around, context.builder.add(first, inner[0])))
 
-    return _accumulated(context, node, op, [count], source_index)
+    return _accumulated(context, node, op, [count], index_in_block)
 
 
 def _accumulated(
@@ -131,7 +90,7 @@ def _accumulated(
     node: Node,
     op: Reduce,
     over: Sequence[Index],
-    source_index: Callable[[Sequence[Index]], tuple[Index, ...]],
+    index_of: Callable[[Sequence[Index]], tuple[Index, ...]],
 ) -> Any:
     """Accumulate the elements within the extents; LLVM vectorizes the loop."""
     t, function, dtype = context.access, op.function, node.dtype
@@ -139,9 +98,11 @@ def _accumulated(
     is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
     hints = ("unroll.disable",) if is_wide else ()
     with context.builder.nest(over, hints) as inner, t.scope():
-        element = t.read(node.operands[0], source_index(inner))
+        element = t.read(node.operands[0], index_of(inner))
         before = context.builder.builder.load(total, typ=register_type(dtype))
-        context.builder.builder.store(combine(context, function, dtype, before, element), total)
+        context.builder.builder.store(
+            combine(context.builder, function, dtype, before, element), total
+        )
     return context.builder.builder.load(total, typ=register_type(dtype))
 
 
@@ -149,7 +110,7 @@ def _unrolled(
     context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[int]
 ) -> Any:
     result = None
-    indices = (_source_index(node, op, kept, inner) for inner in product(*map(range, over)))
+    indices = (source_index(node, kept, inner) for inner in product(*map(range, over)))
     elements = [context.access.read(node.operands[0], index) for index in indices]
     if len(elements) >= _MIN_VECTOR_EXTENT and op.function == "add" and is_float(node.dtype):
         return _added(context, elements)
@@ -234,8 +195,10 @@ def _add_rows(
     t, args = context.access, (op.function, node.dtype)
     with context.builder.nest(part.shape) as own, t.scope():
         index = part.storage_of(context, own)
-        values = [t.read(node.operands[0], _source_index(node, op, index, row)) for row in rows]
+        values = [t.read(node.operands[0], source_index(node, index, row)) for row in rows]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)
-            values = [combine(context, *args, *pair) for pair in pairs] + values[len(values) & ~1 :]
-        t.store(buffer, index, combine(context, *args, t.load(buffer, index), values[0]))
+            values = [combine(context.builder, *args, *pair) for pair in pairs] + values[
+                len(values) & ~1 :
+            ]
+        t.store(buffer, index, combine(context.builder, *args, t.load(buffer, index), values[0]))

@@ -42,8 +42,11 @@ def first_of(
     is_best = builder.map("equal", keys, best, dtype=DType.BOOL)
     where = steps(builder, len(keys.shape), axis, extent)
     none = builder.dim(-1 if last else extent)
-    found = builder.map("where", is_best, where, none, dtype=DType.INT64)
-    return reduced(builder, "max" if last else "min", found, [axis], keep=keep)
+    if isinstance(extent, int) and extent < _MAX_EXTENT:
+        where, none = builder.cast(where, DType.INT32), builder.cast(none, DType.INT32)
+    found = builder.map("where", is_best, where, none, dtype=where.dtype)
+    index = reduced(builder, "max" if last else "min", found, [axis], keep=keep)
+    return builder.cast(index, DType.INT64)
 
 
 def _extreme(
