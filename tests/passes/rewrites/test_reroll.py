@@ -47,6 +47,42 @@ def test_a_scan_in_reverse_along_another_axis_comes_back():
     same(before, after, feeds)
 
 
+SCANS = """
+g (float[4,3] x, float s) => (float y, float[4,3] rows) {
+  y, rows = Scan <num_scan_inputs = 1, body = b (float h, float[3] r) => (float k, float[3] q) {
+    k, q = Scan <num_scan_inputs = 1, body = c (float i, float e) => (float j, float p) {
+      a = Add (i, e) j = Tanh (a) p = Mul (i, e)
+    }> (h, r)
+  }> (s, x)
+}"""
+
+
+def test_a_loop_inside_a_loop_comes_back():
+    before = model(SCANS)
+    after = treadle.reroll(treadle.unroll(before))
+    assert loops(after) == 2
+    assert size(after) == size(before)
+    feeds = {"x": np.arange(12, dtype=np.float32).reshape(4, 3) / 9, "s": X[0]}
+    same(before, after, feeds, close=True)
+
+
+@pytest.mark.parametrize("opset", [9, 10])
+def test_a_scan_without_states_comes_back_where_a_loop_needs_one(opset):
+    before = model(
+        """
+g (float[5,3] x, float[3] w) => (float[5,3] rows) {
+  rows = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float[3] r) {
+    d = Sub (e, w) m = Mul (d, d) r = Exp (m)
+  }> (x)
+}""",
+        opset,
+    )
+    after = treadle.reroll(treadle.unroll(before))
+    assert loops(after) == 1
+    feeds = {"x": np.arange(15, dtype=np.float32).reshape(5, 3) / 9, "w": X}
+    same(before, after, feeds, close=True)
+
+
 @pytest.mark.parametrize("trips", [3, 8, 60])
 def test_a_state_space_scan_comes_back_as_a_scan(trips, rng):
     before = model(SPACE.replace("TRIPS", str(trips)))

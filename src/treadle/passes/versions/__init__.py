@@ -1,6 +1,7 @@
 """Converts models to another opset of the standard's operators, upwards and downwards."""
 
 from treadle.passes.versions import adapters as adapters
+from treadle.passes.versions.control_flow import with_a_state
 from treadle.passes.versions.lifting import type_word
 from treadle.passes.versions.model import all_names, convert_version, without_calls
 from treadle.passes.versions.node_names import with_unique_node_names
@@ -18,6 +19,7 @@ __all__ = [
     "convert_version",
     "in_standard_operators",
     "type_word",
+    "with_a_state",
     "with_unique_node_names",
     "without_calls",
 ]

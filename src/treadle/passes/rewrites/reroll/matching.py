@@ -10,15 +10,16 @@ A run with any other operand has no match.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.ir import Constant, Step, Value
+from treadle.ir import Step, Value
 from treadle.passes.rewrites.reroll.segments import Run
 from treadle.passes.rewrites.reroll.signature import all_reads
 
+Content = Callable[[Value], np.ndarray | None]
 Place = tuple[int, int]
 """A result in a segment: the position of its step, and of the result."""
 
@@ -38,12 +39,16 @@ class Match:
 def match(
     steps: Sequence[Step],
     run: Run,
-    constants: Mapping[Value, Constant],
+    content: Content,
     before: Mapping[Value, int],
     *,
     layers: bool,
 ) -> Match | None:
-    """The match of a run; `before` maps each value to the place of the step that defines it."""
+    """The match of a run.
+
+    `content` gives the array of a constant, None for other values; `before` maps each value to the
+    place of the step that defines it.
+    """
     found = Match(run)
     for position in range(run.period):
         segments = range(run.start + position, run.start + run.size, run.period)
@@ -52,7 +57,7 @@ def match(
                 continue
             values = [value for value in read if value is not None]
             source = (position, number)
-            if not _classify(found, source, values, steps, constants, before, layers=layers):
+            if not _classify(found, source, values, steps, content, before, layers=layers):
                 return None
     return found
 
@@ -62,7 +67,7 @@ def _classify(
     position: Place,
     values: list[Value],
     steps: Sequence[Step],
-    constants: Mapping[Value, Constant],
+    content: Content,
     before: Mapping[Value, int],
     *,
     layers: bool,
@@ -86,7 +91,7 @@ def _classify(
         return True
     if any(maker >= run.start for maker in makers):
         return False
-    return _each(found, position, values, constants, layers=layers)
+    return _each(found, position, values, content, layers=layers)
 
 
 def _in_segment(run: Run, maker: int) -> tuple[int, int] | None:
@@ -109,11 +114,11 @@ def _each(
     found: Match,
     position: Place,
     values: list[Value],
-    constants: Mapping[Value, Constant],
+    content: Content,
     *,
     layers: bool,
 ) -> bool:
-    arrays = [constants[value].array for value in values if value in constants]
+    arrays = [array for array in map(content, values) if array is not None]
     if len(arrays) < len(values):
         if arrays or not layers:
             return False

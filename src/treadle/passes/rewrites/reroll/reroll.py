@@ -13,7 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from treadle.ir import Block, Constant, Leaf, Literal, Model, Step, Value, bodies, verified
+import numpy as np
+
+from treadle.ir import (
+    Block,
+    Constant,
+    Leaf,
+    Literal,
+    Loop,
+    Model,
+    Step,
+    Value,
+    bodies,
+    map_blocks,
+    map_bodies,
+    verified,
+)
 from treadle.limits import poll
 from treadle.passes.report import Report
 from treadle.passes.rewrites.finished import without_unread_constants
@@ -26,18 +41,37 @@ from treadle.passes.simplify.captures import all_steps, free_reads, replaced
 from treadle.passes.simplify.dce import eliminate_dead_steps
 from treadle.passes.simplify.loop_to_scan import loops_to_scans
 from treadle.passes.to_onnx_loops import to_onnx_loops
+from treadle.passes.versions import Names, all_names, with_a_state
 
 NAME = "reroll"
 _MOST_ROUNDS = 50
 _MOST_RUNS = 40
 _MOST_SHIFTS = 16
 _SMALLEST = 6
+_DEEPEST = 4
+_CARRIES_NOTHING = 11
+"""The opset since which a Loop may carry nothing."""
 
 
 @verified
 def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
-    """Replace repeated segments by loops; returns the model and the report."""
+    """Replace repeated segments by loops; returns the model and the report.
 
+    The bodies of new loops are looked at too, since segments may repeat inside a longer one.
+    """
+    report = Report()
+    after = model
+    for _ in range(_DEEPEST):
+        rolled, more = _rolled(after, layers)
+        if not more.done:
+            break
+        after, report = simplify(rolled, (eliminate_dead_steps, loops_to_scans))[0], report + more
+    if not report.done:
+        return model, report
+    return without_unread_constants(to_onnx_loops(_with_states(after)), model), report
+
+
+def _rolled(model: Model, layers: bool) -> tuple[Model, Report]:
     def changed(block: Block, walk: Walk) -> Block:
         def change(inner: Block) -> Block:
             held = _with_held_constants(inner, walk)
@@ -51,11 +85,27 @@ def reroll(model: Model, *, layers: bool = False) -> tuple[Model, Report]:
 
         return map_open(block, change)
 
-    after, report = rewrite_open(model, NAME, ("*",), lambda step: False, changed)
-    if not report.done:
-        return model, report
-    small = simplify(after, (eliminate_dead_steps, loops_to_scans))[0]
-    return without_unread_constants(to_onnx_loops(small), model), report
+    return rewrite_open(model, NAME, ("*",), lambda step: False, changed)
+
+
+def _with_states(model: Model) -> Model:
+    """The model with an unused state in each Loop of version 1 that carries nothing."""
+    if model.opsets.get("", 0) >= _CARRIES_NOTHING:
+        return model
+    names = Names(all_names(model))
+
+    def changed(block: Block) -> Block:
+        inner = (map_bodies(step, lambda _, body: changed(body)) for step in block.steps)
+        made = [_with_state(step, names) for step in inner]
+        constants = [constant for _, more in made for constant in more]
+        steps = tuple(step for step, _ in made)
+        return replace(block, steps=steps, constants=(*block.constants, *constants))
+
+    return map_blocks(model, changed)
+
+
+def _with_state(step: Step, names: Names) -> tuple[Step, Sequence[Constant]]:
+    return with_a_state(step, names) if isinstance(step, Loop) else (step, ())
 
 
 def _with_held_constants(block: Block, walk: Walk) -> Block:
@@ -78,11 +128,15 @@ def _with_held_constants(block: Block, walk: Walk) -> Block:
 def _once(block: Block, walk: Walk, layers: bool) -> Block | None:
     """The block with its longest matching run replaced by a loop."""
     steps, users = block.steps, _users(block)
-    constants = {constant.value: constant for constant in block.constants}
+    constants = {constant.value: constant.array for constant in block.constants}
     before = {v: k for k, step in enumerate(steps) for v in step.results if v is not None}
+
+    def content(value: Value) -> np.ndarray | None:
+        return constants[value] if value in constants else walk.at.array(value)
+
     for run in runs(steps)[:_MOST_RUNS]:
         for shifted in _shifts(run, steps):
-            found = match(steps, shifted, constants, before, layers=layers)
+            found = match(steps, shifted, content, before, layers=layers)
             if found is None or not (found.carried or found.affine or found.each):
                 continue
             made = roll(steps, found, users, walk.at)

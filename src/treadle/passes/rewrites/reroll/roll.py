@@ -26,8 +26,6 @@ from treadle.passes.simplify.operators import attribute as attribute_of
 from treadle.passes.simplify.step_builder import StepBuilder
 
 _AXES_ARE_INPUTS = 13
-_CARRIES_NOTHING = 11
-"""The opset since which a Loop may carry nothing."""
 Users = Mapping[Value, Sequence[Step | None]]
 """The steps that read a value, in bodies too; None for a result of the block."""
 
@@ -56,8 +54,6 @@ def roll(steps: Sequence[Step], found: Match, users: Users, at: PassContext) -> 
     for position, values in outside.items():
         _give(position, values, body, stacks, lasts, users, rolled, at)
     if len(rolled.writer.steps) > run.size // 2:
-        return None
-    if not body.carried and at.opset < _CARRIES_NOTHING:
         return None
     trip = before.constant(np.array(run.times), "trips")
     block = Block(
