@@ -4,9 +4,10 @@
 
 A rewrite of a model is right where both give what the model gave on interp; unchanged where there
 was nothing to do; refused where it raises Unsupported; wrong otherwise. Where onnxruntime does not
-run the model itself, interp alone counts. `--programs` takes random programs instead, whose trip
-counts are 0, 1, 2 and 5 by turns; where one fails, the rewritten one has to fail too. `--write`
-writes docs/rewrite_counts.md. Exit code 1 if anything is wrong.
+run the model itself, interp alone counts. `--programs` takes random programs instead, and random
+models made for a rewrite (`rewrite_programs.py`), with trip counts of 0, 1, 2 and 5; where one
+fails, the rewritten one has to fail too. `--write` writes docs/rewrite_counts.md. Exit code 1 if
+anything is wrong.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tests.conformance.data import EXPORTED, edges, exported
 from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 from tests.strategies import Program, programs
 from tests.values import differences
+from tools.rewrite_programs import FORMS, Drawn
+from tools.rewrite_programs import drawn as drawn_for
 from treadle.errors import TreadleError, Unsupported
 from treadle.ir import DType, Model
 from treadle.passes import REWRITES, Report
@@ -54,6 +57,12 @@ def _named(name: str) -> Rewrite:
 
 def _rolled(model: Model) -> tuple[Model, Report]:
     return treadle.reroll(treadle.unroll(model), with_report=True)
+
+
+def _recurrent_again(model: Model) -> tuple[Model, Report]:
+    return treadle.rewrite(
+        treadle.rewrite(model, "recurrent-to-scan"), "scan-to-recurrent", with_report=True
+    )
 
 
 ALL: Mapping[str, Rewrite] = {
@@ -86,7 +95,7 @@ def cases() -> Iterator[tuple[str, Model, Mapping[str, Any]]]:
             yield name, model, dict(zip(names, edge.inputs, strict=True))
 
 
-def drawn(count: int, number: int) -> Sequence[Program]:
+def drawn(count: int, number: int) -> Sequence[Drawn]:
     """Random programs: of onnxruntime's operators, and of lists and changing shapes, by turns."""
     found: list[Program] = []
 
@@ -103,14 +112,18 @@ def drawn(count: int, number: int) -> Sequence[Program]:
         found.extend((plain, growing))
 
     draw()
-    return found[:count]
+    return [Drawn(treadle.load(each.text), _feeds(each), str(each)) for each in found[:count]]
 
 
-def counted_on_programs(rewrite: Rewrite, name: str, found: Sequence[Program]) -> Counter[str]:
+def _feeds(program: Program) -> Callable[[int], Mapping[str, Any]]:
+    return lambda trips: {**program.feeds, "m": np.asarray(trips), "n": np.asarray(trips)}
+
+
+def counted_on_programs(rewrite: Rewrite, name: str, found: Sequence[Drawn]) -> Counter[str]:
     """The outcomes of one rewrite on random programs; what is wrong is printed."""
     counts: Counter[str] = Counter()
     for program in found:
-        model = treadle.load(program.text)
+        model = program.model
         try:
             after, report = rewrite(model)
         except Unsupported:
@@ -118,21 +131,21 @@ def counted_on_programs(rewrite: Rewrite, name: str, found: Sequence[Program]) -
             continue
         except Exception as error:  # noqa: BLE001  a crash is what the tool looks for
             counts["wrong"] += 1
-            print(f"{name}: {type(error).__name__}: {str(error)[:200]}\n{program}", flush=True)
+            print(f"{name}: {type(error).__name__}: {str(error)[:200]}\n{program.text}", flush=True)
             continue
         told = "" if after is model or not report.done else _unlike(model, after, program)
         counts["wrong" if told else "unchanged" if after is model else "right"] += 1
         if told:
-            print(f"{name}: {told}\n{program}", flush=True)
+            print(f"{name}: {told}\n{program.text}", flush=True)
     return counts
 
 
-def _unlike(model: Model, after: Model, program: Program) -> str:
+def _unlike(model: Model, after: Model, program: Drawn) -> str:
     """The first difference between both models with trip counts of 0, 1, 2 and 5."""
     old, new = (treadle.InferenceSession(each, engines=["interp"]) for each in (model, after))
     names = [value.name for value in model.main.results if value is not None]
     for trips in _TRIPS:
-        feeds = {**program.feeds, "m": np.asarray(np.int64(trips)), "n": np.asarray(trips)}
+        feeds = program.feeds(trips)
         try:
             wanted = old.run(names, feeds)
         except TreadleError:
@@ -236,6 +249,11 @@ def main() -> int:
         else:
             counts[name] = counted(ALL[name], name)
         print(name, dict(counts[name]), flush=True)
+        if found and name in FORMS:
+            made = drawn_for(name, given.programs, given.seed)
+            again = _recurrent_again if name == "scan-to-recurrent" else ALL[name]
+            counts[f"{name}, own"] = counted_on_programs(again, name, made)
+            print(f"{name}, models made for it", dict(counts[f"{name}, own"]), flush=True)
     if given.write and not found:
         PAGE.write_text(page(counts), encoding="utf-8")
     return int(any(each["wrong"] for each in counts.values()))

@@ -67,9 +67,9 @@ def convert_version(
 
     Where the opset lacks sequences or optionals, those inside the model become tensors: the
     elements stacked, int64 lengths where their shapes vary, and a bool that says whether there is
-    one. At the border they are obstacles; with `outputs="stacked"` an output sequence NAME becomes
-    NAME of shape [count, *extents], padded with zeros, and NAME@lengths of shape [count, rank], and
-    an optional also NAME@present.
+    one. At the border they are obstacles; with `outputs="stacked"` an input or output sequence NAME
+    becomes NAME of shape [count, *extents], padded with zeros, and NAME@lengths of shape
+    [count, rank], and an optional also NAME@present.
 
     `ir_version` is the IR version of the file; by default the model keeps its own, if the releases
     of the opset support it. Raises InputError for an opset or an IR version that does not exist,
@@ -82,7 +82,7 @@ def convert_version(
         expect_member(outputs, [_STACKED], "outputs")
     with making(limits):
         model = valid(source, f"converted to opset {wanted}")
-        without_lists = partial(passes.lists_to_tensors, stacked_outputs=outputs == _STACKED)
+        without_lists = partial(passes.lists_to_tensors, stacked_border=outputs == _STACKED)
         result = passes.convert_version(model, wanted, standard_function, ir_version, without_lists)
     return given(result, with_report)
 

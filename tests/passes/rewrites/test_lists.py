@@ -11,6 +11,7 @@ import pytest
 import treadle
 from tests.passes.rewrites.models import every_operator, same
 from tests.passes.rewrites.models import model as model_of
+from tests.passes.simplify.models import run, run_by_onnxruntime, saved
 
 X = np.arange(6, dtype=np.float32)
 
@@ -162,11 +163,68 @@ def test_outputs_are_obstacles_unless_stacked():
 def test_elements_of_unlike_ranks_are_an_obstacle():
     text = RAGGED.replace("CHANGE", "z = ReduceSum <keepdims = 0> (e) " + PUSH.replace("e)", "z)"))
     text = text.replace("none = SequenceEmpty <dtype = 1> ()", "none = SequenceConstruct (x)")
-    with pytest.raises(treadle.Unsupported, match="of elements with unlike ranks"):
+    with pytest.raises(treadle.Unsupported) as caught:
         treadle.rewrite(model(text.replace("READ", AT)), "sequence-to-tensor")
+    told = {found.path: found.message for found in caught.value.findings}
+    assert told == {
+        "main/sequenceconstruct_0": "SequenceConstruct gives an element of rank 1 to none, a list"
+        " or an optional; ranks are 0 and 1",
+        "main/loop_1.body/sequenceinsert_9": "SequenceInsert gives an element of rank 0 to none, a"
+        " list or an optional; ranks are 0 and 1",
+    }
 
 
 def test_input_lists_are_an_obstacle():
     text = "g (seq(float[A]) l, int64 k) => (float[B] y) "
     with pytest.raises(treadle.Unsupported, match="l is a list or an optional at the border"):
         treadle.rewrite(model(text + "{ y = SequenceAt (l, k) }"), "sequence-to-tensor")
+
+
+LOOPED = """n = SequenceLength (l) e0 = Constant <value = int64 {0}> () s0 = SequenceAt (l, e0)
+  z = ReduceSum <keepdims = 0> (s0) y = Loop (n, "", z) <body = b (int64 i, bool go, float s)
+      => (bool on, float o) {
+    on = Identity (go) e = SequenceAt (l, i) r = ReduceSum <keepdims = 0> (e) o = Add (s, r) }>"""
+READERS = {
+    "elements": "seq(float[A]) l, int64 k) => (float[B] y) { y = SequenceAt (l, k) }",
+    "elements of one shape": "seq(float[2]) l, int64 k) => (float[2] y) { y = SequenceAt (l, k) }",
+    "a loop": f"seq(float[A]) l, int64 k) => (float y) {{ {LOOPED} }}",
+    "a longer list": """seq(float[A]) l, int64 k) => (float[B] y) { e = SequenceAt (l, k)
+        f = Concat <axis = 0> (e, e) m = SequenceInsert (l, f, k)
+        y = ConcatFromSequence <axis = 0> (m) }""",
+    "the list itself": "seq(float[A]) l, int64 k) => (seq(float[A]) y) { y = Identity (l) }",
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("k", [0, -1, 2])
+def test_input_lists_become_tensors(name: str, k: int):
+    before = model(f"g ({READERS[name]}")
+    after = treadle.convert_version(before, 10, outputs="stacked")
+    assert [value.name for value in after.main.params] == ["l", "l@lengths", "k"]
+    widths = [2, 2, 2] if "one shape" in name else [2, 0, 3]
+    parts = [np.arange(1, width + 1, dtype=np.float32) for width in widths]
+    stack = np.zeros((3, max(widths)), np.float32)
+    for row, part in zip(stack, parts, strict=True):
+        row[: len(part)] = part
+    lengths = np.array(widths, np.int64)[:, None]
+    interp = treadle.InferenceSession(before, engines=["interp"])
+    (wanted,) = interp.run(None, {"l": parts, "k": np.int64(k)})
+    feeds = {"l": stack, "l@lengths": lengths, "k": np.array(k)}
+    for found in (run(after, feeds), run_by_onnxruntime(saved(after), feeds)):
+        expected = [stack, lengths] if name == "the list itself" else [wanted]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_input_optionals_become_tensors(there: bool):
+    text = """g (optional(float[3]) x, float[3] w) => (float[3] y) {
+      c = OptionalHasElement (x)
+      y = If (c) <then_branch = t () => (float[3] p) { p = OptionalGetElement (x) },
+        else_branch = e () => (float[3] q) { q = Neg (w) }> }"""
+    before = model_of(text, 18)
+    after = treadle.convert_version(before, 13, outputs="stacked")
+    x, w = np.ones(3, np.float32), np.arange(3, dtype=np.float32)
+    feeds = {"x": x, "x@present": np.array(there), "w": w}
+    for (found,) in (run(after, feeds), run_by_onnxruntime(saved(after), feeds)):
+        np.testing.assert_array_equal(found, x if there else -w)

@@ -92,13 +92,24 @@ def element_of(type_: Type | None) -> Type | None:
     return type_
 
 
+class _Element(NamedTuple):
+    """The type of an element, and the step that gives it to a list; `op` is "" for an input."""
+
+    path: str
+    op: str
+    type: Type | None
+
+    def __str__(self) -> str:
+        return f"{self.op} gives an element" if self.op else "an input has elements"
+
+
 @dataclass(slots=True)
 class _Group:
-    """Lists that meet: the types of their elements, and of what the empty ones may hold."""
+    """Lists that meet: their elements, and the types of what the empty ones may hold."""
 
     name: str
     path: str
-    elements: list[Type | None] = field(default_factory=list)
+    elements: list[_Element] = field(default_factory=list)
     empties: list[Type | None] = field(default_factory=list)
     has_sequence: bool = False
 
@@ -108,30 +119,41 @@ class _Group:
         self.has_sequence |= other.has_sequence
 
     def dtype(self) -> DType | None:
-        types = (t.dtype for t in (*self.elements, *self.empties) if isinstance(t, Tensor))
-        return next((dtype for dtype in types if dtype is not None), None)
+        types = (*(each.type for each in self.elements), *self.empties)
+        found = (type_.dtype for type_ in types if isinstance(type_, Tensor))
+        return next((dtype for dtype in found if dtype is not None), None)
 
     def ranks(self) -> set[int | None]:
-        shapes = [t.shape for t in self.elements if isinstance(t, Tensor)]
-        return {None if shape is None else len(shape) for shape in shapes}
+        return {_rank(each.type) for each in self.elements}
 
     def dims(self) -> tuple[int | None, ...]:
         """The extents that all elements have; () for an optional of several ranks."""
-        shapes = [t.shape for t in self.elements if isinstance(t, Tensor) and t.shape is not None]
+        types = [each.type for each in self.elements]
+        shapes = [t.shape for t in types if isinstance(t, Tensor) and t.shape is not None]
         if len(self.ranks()) != 1 or not shapes:
             return ()
         return tuple(_common(extents) for extents in zip(*shapes, strict=True))
 
-    def why_not(self) -> str:
-        if not all(isinstance(each, Tensor | None) for each in (*self.elements, *self.empties)):
-            return "of elements that are no tensors"
+    def tell_why_not(self, told: Obstacles) -> None:
+        """Every step that keeps the lists from having a form joins the obstacles."""
+        what = f"{self.name}, a list or an optional"
         if self.dtype() is None:
-            return "of elements of unknown type"
-        if self.has_sequence and (None in self.ranks() or None in self.elements):
-            return "of elements of unknown rank"
-        return (
-            "of elements with unlike ranks" if self.has_sequence and len(self.ranks()) > 1 else ""
-        )
+            told.add(self.path, f"the element type of {what}, is not known", _HINT)
+        ranks = self.ranks() - {None}
+        words = " and ".join(map(str, sorted(rank for rank in ranks if rank is not None)))
+        for each in self.elements:
+            if not isinstance(each.type, Tensor | None):
+                told.add(each.path, f"{each} that is no tensor to {what}", _HINT)
+            elif self.has_sequence and _rank(each.type) is None:
+                told.add(each.path, f"{each} of unknown rank to {what}", _HINT)
+            elif self.has_sequence and len(ranks) > 1:
+                rank = _rank(each.type)
+                told.add(each.path, f"{each} of rank {rank} to {what}; ranks are {words}", _HINT)
+
+
+def _rank(type_: Type | None) -> int | None:
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    return None if shape is None else len(shape)
 
 
 def _common(extents: tuple[Dim, ...]) -> int | None:
@@ -151,12 +173,14 @@ class Forms:
     def of(cls, block: Block, at: PassContext, told: Obstacles) -> Forms:
         """The forms of all lists; obstacles are those without one, and operators without one."""
         made = cls(at)
+        for param in filter(made.has, block.params):
+            made._join(param, "main")
+            type_ = element_of(at.type(param))
+            made._groups[made._root(param)].elements.append(_Element("main", "", type_))
         for step in all_steps(block):
             made._look(step, told)
         for group in made._groups.values():
-            why = group.why_not()
-            if why:
-                told.add(group.path, f"{group.name} is a list or an optional {why}", _HINT)
+            group.tell_why_not(told)
         return made
 
     def has(self, value: Value | None) -> TypeGuard[Value]:
@@ -201,12 +225,15 @@ class Forms:
         group = self._groups[self._root(result)]
         if step.op == "SequenceEmpty" or first is None:
             group.empties.append(element_of(self._at.type(result)))
-        elif step.op == "SplitToSequence":
-            group.elements.append(element_of(self._at.type(result)))
+            return
+        given: list[Type | None] = []
+        if step.op == "SplitToSequence":
+            given = [element_of(self._at.type(result))]
         elif step.op == "SequenceConstruct" or (step.op == "Optional" and not self.has(first)):
-            group.elements += map(self._at.type, step.operands)
+            given = [self._at.type(value) for value in step.operands]
         elif step.op == "SequenceInsert":
-            group.elements.append(self._at.type(step.operands[1]))
+            given = [self._at.type(step.operands[1])]
+        group.elements += [_Element(path, step.op, type_) for type_ in given]
 
     def _join(self, value: Value, path: str) -> None:
         group = self._groups.setdefault(self._root(value), _Group(value.name, path))

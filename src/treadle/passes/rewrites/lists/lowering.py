@@ -4,7 +4,7 @@
 
 What carries a list carries its tensors; an If gives the tensors of the list that it gives. Declines
 lists whose elements have unlike or unknown ranks, and those at the border of the model, unless
-`stacked_outputs` allows outputs NAME, NAME@lengths and NAME@present in their place.
+`stacked_border` allows NAME, NAME@lengths and NAME@present in place of an input or output NAME.
 """
 
 from __future__ import annotations
@@ -38,7 +38,14 @@ from treadle.passes.obstacles import Obstacles
 from treadle.passes.report import Report
 from treadle.passes.rewrites.finished import without_functions
 from treadle.passes.rewrites.lists import operators
-from treadle.passes.rewrites.lists.forms import OPERATORS, Form, Forms, Parts, is_list
+from treadle.passes.rewrites.lists.forms import (
+    OPERATORS,
+    Form,
+    Forms,
+    Parts,
+    element_of,
+    is_list,
+)
 from treadle.passes.rewrites.lists.splitting import split
 from treadle.passes.rewrites.open_form import closed
 from treadle.passes.rewrites.paths import mark, marked_path
@@ -48,8 +55,7 @@ from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.names import with_own_names
 from treadle.passes.simplify.operators import attribute, operand
 
-_BORDER = "give its elements as a tensor"
-_OUTPUT = 'outputs="stacked" gives it as tensors'
+_BORDER = 'give its elements as a tensor, as convert_version does with outputs="stacked"'
 
 
 def has_lists(model: Model) -> bool:
@@ -59,7 +65,7 @@ def has_lists(model: Model) -> bool:
 
 @verified
 def lists_to_tensors(
-    model: Model, obstacles: Obstacles, stacked_outputs: bool = False
+    model: Model, obstacles: Obstacles, stacked_border: bool = False
 ) -> tuple[Model, Report]:
     """Replace every list and optional by tensors.
 
@@ -73,7 +79,7 @@ def lists_to_tensors(
     at = PassContext.of(marked)
     block = to_implicit_captures(marked.main)
     forms = Forms.of(block, at, told)
-    _look_at_border(block, forms, told, stacked_outputs)
+    _look_at_border(block, forms, told, stacked_border)
     if told.found:
         obstacles.found += told.found
         return model, Report()
@@ -86,13 +92,12 @@ def _touches_list(step: Step) -> bool:
     return any(value is not None and is_list(value.type) for value in (*reads(step), *step.results))
 
 
-def _look_at_border(block: Block, forms: Forms, told: Obstacles, stacked_outputs: bool) -> None:
-    where = "is a list or an optional at the border of the model"
-    for value in filter(forms.has, block.params):
-        told.add("main", f"{value.name} {where}", _BORDER)
-    for value in filter(forms.has, block.results):
-        if not stacked_outputs:
-            told.add("main", f"{value.name} {where}", _OUTPUT)
+def _look_at_border(block: Block, forms: Forms, told: Obstacles, stacked_border: bool) -> None:
+    if stacked_border:
+        return
+    for value in filter(forms.has, (*block.params, *block.results)):
+        what = f"{value.name} is a list or an optional at the border of the model"
+        told.add("main", what, _BORDER)
 
 
 class _Lowering:
@@ -103,9 +108,10 @@ class _Lowering:
         self._parts: dict[Value, Parts] = {}
 
     def main(self, block: Block) -> Block:
-        """The main block; outputs that were lists are tensors."""
+        """The main block; inputs and outputs that were lists are tensors."""
         writer = Writer(self._at)
-        made = self._steps(block, writer)
+        params = [each for param in block.params for each in self._param(param)]
+        made = self._steps(replace(block, params=tuple(params)), writer)
         claims = block.claims or (Declaration(),) * len(block.results)
         results: list[tuple[Value | None, Declaration]] = []
         for value, claim in zip(block.results, claims, strict=True):
@@ -121,6 +127,18 @@ class _Lowering:
             claims=tuple(claim for _, claim in results),
         )
 
+    def _param(self, param: Value) -> tuple[Value, ...]:
+        """The inputs that stand for one: for a list its content, lengths and presence."""
+        if not self._forms.has(param):
+            return (param,)
+        form = self._forms.form(param)
+        named = _at_border(form, param.name)
+        if not form.is_list:
+            content = Value(param.name, element_of(self._at.type(param)))
+            named = named._replace(content=content)
+        self._parts[param] = named if form.is_ragged else named._replace(lengths=None)
+        return named.values
+
     def _border(self, writer: Writer, value: Value) -> tuple[Value, ...]:
         """The outputs that stand for a list: its content, lengths and presence."""
         form, parts = self._forms.form(value), self._parts[value]
@@ -129,13 +147,7 @@ class _Lowering:
             count = writer.slice(writer.leaf("Shape", parts.content), 0, 1, 0)
             shape = writer.leaf("Concat", count, writer.ints(len(form.dims)), axis=0)
             parts = parts._replace(lengths=writer.leaf("Expand", lengths, shape))
-        named = form.new(value.name)
-        rows = Tensor(DType.INT64, (None, len(form.dims)))
-        outputs = Parts(
-            named.content,
-            Value(f"{value.name}@lengths", rows) if form.is_list else None,
-            named.present,
-        )
+        outputs = _at_border(form, value.name)
         for part, output in zip(parts.values, outputs.values, strict=True):
             writer.leaf("Identity", part, result=output)
         return outputs.values
@@ -237,6 +249,13 @@ class _Lowering:
             if value is not None:
                 self._parts[value] = parts
         return tuple(made)
+
+
+def _at_border(form: Form, name: str) -> Parts:
+    """New values for an input or output of this name; a list always has lengths."""
+    rows = Tensor(DType.INT64, (None, len(form.dims)))
+    lengths = Value(f"{name}@lengths", rows) if form.is_list else None
+    return form.new(name)._replace(lengths=lengths)
 
 
 Lower = Callable[[_Lowering, Writer, Leaf, Value], Parts | None]
