@@ -85,7 +85,7 @@ def _among_small(values: Sequence[complex], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def filled(values: np.ndarray, shape: Sequence[int], turn: int) -> np.ndarray:
-    """A tensor of the values, beginning at the turn-th; all of them in each run of so many.
+    """A tensor of the values from the turn-th on; `len(values)` elements in a row have all of them.
 
     The order changes from run to run, so that a value stands at every position along an axis.
     """

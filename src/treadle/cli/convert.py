@@ -43,7 +43,7 @@ $ treadle convert model.onnx -o half.onnx --dtype float16 --keep op:Softmax
 @click.option(
     "--outputs",
     type=click.Choice(["stacked"]),
-    help="Give output sequences as tensors where --opset has none: NAME and NAME@lengths.",
+    help="Make input and output sequences tensors where --opset has none: NAME, NAME@lengths.",
 )
 @click.option(
     "--dtype", metavar="TYPE", help="Replace all float32 by float16, bfloat16 or float64."
