@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Any, TypeVar
 
-from treadle.errors import InputError, InputTypeError, did_you_mean, nearest
+from treadle.errors import InputError, InputTypeError, did_you_mean, or_nearest
 from treadle.messages import a_or_an
 
 __all__ = [
@@ -117,8 +117,7 @@ def expect_member(value: Any, known: Collection[str], what: str) -> None:
     """Raise InputTypeError unless the value is a str, InputError unless it is a known one."""
     expect(value, str, what, f"one of {', '.join(known)}")
     if value not in known:
-        close = nearest(value, known)
-        hint = f', did you mean "{close}"?' if close else ""
+        hint = or_nearest(value, known)
         raise InputError(f'{what} is "{value}", known: {", ".join(known)}{hint}')
 
 

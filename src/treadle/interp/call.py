@@ -16,7 +16,7 @@ import numpy as np
 from treadle import ops
 from treadle.errors import Unsupported
 from treadle.interp.executable import Define, Executable, Prepare
-from treadle.ir import Call, Leaf, Tensor, Type, Value, dtype_of, operator_of, show_type
+from treadle.ir import Call, Leaf, Tensor, Type, Value, domain_of, dtype_of, operator_of, show_type
 from treadle.ir import Sequence as SequenceType
 from treadle.plan import RunContext
 from treadle.tracing import Iterations
@@ -34,7 +34,7 @@ def prepare_call(
     Raises Unsupported if there is neither a kernel nor a definition; at run time, if there is no
     definition for the types at hand.
     """
-    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    domain = domain_of(step)
     schema = ops.schema(domain, operator_of(step), step.version)
     if schema is None or not schema.is_function or define is None:
         name = f"{domain}::{operator_of(step)}" if domain else operator_of(step)

@@ -18,7 +18,7 @@ from treadle.ir.loop import ports
 from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Role, Sliced, Stacked
 from treadle.ir.types import DType, show_type
 from treadle.ir.values import Attribute, Constant, Literal, Reference, SparseArray, Value
-from treadle.ir.walk import bodies, operator_of
+from treadle.ir.walk import bodies, domain_of, operator_of
 
 _INDENT = "  "
 _SHOWN_ELEMENTS = 16
@@ -71,7 +71,7 @@ def _leaf(step: Leaf | Call) -> Iterator[str]:
     shown = f"<{attributes}>" if attributes else ""
     results = ", ".join(_declared(v) if v else "_" for v in step.results)
     captures = f" capturing {_names(step.captures)}" if step.captures else ""
-    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    domain = domain_of(step)
     prefix = f"{domain}." if domain else ""
     call = "call " if isinstance(step, Call) else ""
     yield f"{results} = {call}{prefix}{operator_of(step)}{shown}({_names(step.operands)}){captures}"

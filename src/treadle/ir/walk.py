@@ -36,6 +36,22 @@ def operator_of(step: Step) -> str:
             return step.info.op or "Loop"
 
 
+def domain_of(step: Step) -> str:
+    """The operator's domain in its file, or the domain of a function; "" for the standard's."""
+    match step:
+        case Leaf():
+            return step.domain
+        case Call():
+            return step.function.domain
+        case Branch() | Loop():
+            return step.info.domain
+
+
+def version_of(step: Step) -> int:
+    """The operator's version in the file; 0 for a model-local function."""
+    return step.version if isinstance(step, Leaf | Call) else step.info.version
+
+
 def path_segment(operator: str, position: int) -> str:
     """The part of a path that names a step of this operator: `add_7`."""
     return f"{operator.lower()}_{position}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from treadle.ir import Block, Call, Leaf, Step, Value, operator_of, show_type, walk_block
+from treadle.ir import Block, Call, Leaf, Step, Value, domain_of, operator_of, show_type, walk_block
 from treadle.messages import join_words
 from treadle.report.text import plural
 
@@ -58,19 +58,8 @@ def count_operators(steps: Iterable[Step]) -> dict[str, int]:
 
 def qualified(step: Step) -> str:
     """The operator, with its domain unless it is the standard's: `com.acme.Gelu`."""
-    match step:
-        case Leaf():
-            domain = step.domain
-        case Call():
-            domain = step.function.domain
-        case _:
-            domain = step.info.domain
+    domain = domain_of(step)
     return f"{domain}.{operator_of(step)}" if domain else operator_of(step)
-
-
-def version_of(step: Step) -> int:
-    """The operator's version in the file; 0 for a model-local function."""
-    return step.version if isinstance(step, Leaf | Call) else step.info.version
 
 
 def show_title(path: str, operator: str, version: int) -> str:

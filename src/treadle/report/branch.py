@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.ir import Branch, operator_of
+from treadle.ir import Branch, operator_of, version_of
 from treadle.messages import join_words
 from treadle.report.body import (
     BodySummary,
@@ -13,7 +13,6 @@ from treadle.report.body import (
     show_body,
     show_title,
     summarize_body,
-    version_of,
 )
 from treadle.report.origin import Origins
 from treadle.report.text import table

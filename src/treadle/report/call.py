@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treadle import ops
-from treadle.ir import Call, Leaf, bodies, operator_of
+from treadle.ir import Call, Leaf, bodies, operator_of, version_of
 from treadle.messages import join_words
 from treadle.report.body import (
     BodySummary,
@@ -15,7 +15,6 @@ from treadle.report.body import (
     show_body,
     show_title,
     summarize_body,
-    version_of,
 )
 from treadle.report.text import table
 

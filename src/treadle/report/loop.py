@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treadle.ir import Loop, Ports, Tensor, Value, operator_of, ports, show_dim
+from treadle.ir import Loop, Ports, Tensor, Value, operator_of, ports, show_dim, version_of
 from treadle.report.body import (
     BodySummary,
     Port,
@@ -14,7 +14,6 @@ from treadle.report.body import (
     show_body,
     show_title,
     summarize_body,
-    version_of,
 )
 from treadle.report.origin import Origin, Origins
 from treadle.report.text import plural, table

@@ -12,7 +12,7 @@ from treadle.errors import Finding
 from treadle.formats.onnx.read import function_from_proto
 from treadle.formats.onnx.write import write_step
 from treadle.formats.onnx.write_context import WriteContext
-from treadle.ir import Attribute, Call, Function, Leaf, Type, Value, operator_of
+from treadle.ir import Attribute, Call, Function, Leaf, Type, Value, domain_of, operator_of
 
 
 def schema_function(
@@ -23,7 +23,7 @@ def schema_function(
     It has one param for each of the step's operands, absent ones included, then one for each of its
     captures: SequenceMap's body becomes part of the function and reads outer values by name.
     """
-    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    domain = domain_of(step)
     node, captured = _node(step)
     proto = ops.function_proto_of_node(node, opsets.get(domain, step.version), types)
     if proto is None:

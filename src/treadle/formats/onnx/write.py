@@ -27,6 +27,7 @@ from treadle.ir import (
     Step,
     Value,
     clone_with_new_values,
+    domain_of,
     operator_of,
     ports,
     typed,
@@ -142,7 +143,7 @@ def write_step(writing: WriteContext, step: Step) -> onnx.NodeProto:
 
 
 def _leaf(writing: WriteContext, step: Leaf | Call) -> onnx.NodeProto:
-    domain = step.domain if isinstance(step, Leaf) else step.function.domain
+    domain = domain_of(step)
     overload = "" if isinstance(step, Leaf) else step.function.overload
     info = step.info
     if (info.domain, info.overload) != (domain, overload):

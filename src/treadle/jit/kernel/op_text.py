@@ -2,7 +2,7 @@
 
 A template is words and fields, `{name:codec}`, and after a bar the word before the operands, if
 there is one. A codec is a regular expression, a function that prints the field and one that parses
-it; both take the scope, which knows the names of dims.
+it; the first takes a function that prints a dim, the second one that parses a dim.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from treadle.jit.kernel.ir import (
     ArgTopK,
@@ -47,34 +47,31 @@ class InvalidKernel(ValueError):
     """A kernel, or the text of one, breaks a rule of the kernel IR."""
 
 
-class Scope(Protocol):
-    """The names of symbolic dims."""
+WriteDim = Callable[[Number], str]
+"""The name of a symbolic dim, or the digits of a constant one."""
 
-    def dim_text(self, dim: Number) -> str:
-        """Print a dim."""
-
-    def dim(self, text: str) -> Number:
-        """Parse a dim."""
+ReadDim = Callable[[str], Number]
+"""The dim of a name or of digits."""
 
 
 class Codec(NamedTuple):
     """How a field is printed and parsed."""
 
     pattern: str
-    write: Callable[[Scope, Any], str]
-    read: Callable[[Scope, str], Any]
+    write: Callable[[WriteDim, Any], str]
+    read: Callable[[ReadDim, str], Any]
 
 
-def _write_axis(scope: Scope, axis: Axis | int) -> str:
+def _write_axis(write_dim: WriteDim, axis: Axis | int) -> str:
     if isinstance(axis, int):
         return f"at {axis}"
     terms = [f"{'' if step == 1 else f'{step}*'}i{number}" for number, step in axis.terms]
     if axis.offset != 0 or not terms:
-        terms.append(scope.dim_text(axis.offset))
+        terms.append(write_dim(axis.offset))
     return "+".join(terms)
 
 
-def _read_axis(scope: Scope, text: str) -> Axis | int:
+def _read_axis(read_dim: ReadDim, text: str) -> Axis | int:
     if text.startswith("at "):
         return int(text[3:])
     offset: Number = 0
@@ -84,17 +81,17 @@ def _read_axis(scope: Scope, text: str) -> Axis | int:
         if found:
             terms.append((int(found[2]), int(found[1] or 1)))
         else:
-            offset = scope.dim(term)
+            offset = read_dim(term)
     return Axis(offset, tuple(terms))
 
 
-def _write_axes(scope: Scope, axes: IndexTuple) -> str:
-    return f"({', '.join(_write_axis(scope, axis) for axis in axes)})"
+def _write_axes(write_dim: WriteDim, axes: IndexTuple) -> str:
+    return f"({', '.join(_write_axis(write_dim, axis) for axis in axes)})"
 
 
-def _read_axes(scope: Scope, text: str) -> IndexTuple:
+def _read_axes(read_dim: ReadDim, text: str) -> IndexTuple:
     inside = text[1:-1]
-    return tuple(_read_axis(scope, axis) for axis in inside.split(", ")) if inside else ()
+    return tuple(_read_axis(read_dim, axis) for axis in inside.split(", ")) if inside else ()
 
 
 def _flag(words: str) -> Codec:
@@ -117,7 +114,9 @@ CODECS: Mapping[str, Codec] = {
         lambda _, text: text.removeprefix(" by "),
     ),
     "dim": Codec(
-        r"[\w']+", lambda scope, dim: scope.dim_text(dim), lambda scope, text: scope.dim(text)
+        r"[\w']+",
+        lambda write_dim, dim: write_dim(dim),
+        lambda read_dim, text: read_dim(text),
     ),
     "axes": Codec(r"\(.*?\)", _write_axes, _read_axes),
     "reversed": _flag("from the last"),
@@ -176,21 +175,21 @@ class OpText:
         link = f" {link} " if link else " "
         return cls(op, tuple(pieces), link, re.compile(f"{pattern}(?:{link}(?P<operands>%.*))?"))
 
-    def write(self, scope: Scope, op: Op, operands: str) -> str:
+    def write(self, write_dim: WriteDim, op: Op, operands: str) -> str:
         """Print the operation and its operands."""
         words = "".join(
-            piece if isinstance(piece, str) else piece[1].write(scope, getattr(op, piece[0]))
+            piece if isinstance(piece, str) else piece[1].write(write_dim, getattr(op, piece[0]))
             for piece in self.pieces
         )
         return f"{words}{self.link}{operands}" if operands else words
 
-    def read(self, scope: Scope, text: str) -> tuple[Op, str] | None:
+    def read(self, read_dim: ReadDim, text: str) -> tuple[Op, str] | None:
         """The operation and the text of its operands; None for text of another operation."""
         found = self.pattern.fullmatch(text)
         if found is None:
             return None
         fields = {
-            name: codec.read(scope, found[name])
+            name: codec.read(read_dim, found[name])
             for name, codec in (piece for piece in self.pieces if not isinstance(piece, str))
         }
         return self.op(**fields), found["operands"] or ""
@@ -202,15 +201,15 @@ def op_texts() -> Mapping[type, OpText]:
     return {op: OpText.of(op, template) for op, template in TEMPLATES}
 
 
-def write_op(scope: Scope, op: Op, operands: str) -> str:
+def write_op(write_dim: WriteDim, op: Op, operands: str) -> str:
     """Print an operation without blocks or arrays, with the names of its operands."""
-    return op_texts()[type(op)].write(scope, op, operands)
+    return op_texts()[type(op)].write(write_dim, op, operands)
 
 
-def read_op(scope: Scope, text: str) -> tuple[Op, str]:
+def read_op(read_dim: ReadDim, text: str) -> tuple[Op, str]:
     """Parse an operation without blocks or arrays, and return the text of its operands."""
     for each in op_texts().values():
-        found = each.read(scope, text)
+        found = each.read(read_dim, text)
         if found is not None:
             return found
     raise InvalidKernel(f"{text!r} is not an operation")

@@ -119,10 +119,7 @@ class _Parser:
 
     # names
 
-    def dim_text(self, dim: Number) -> str:
-        raise NotImplementedError  # a parser prints nothing
-
-    def dim(self, text: str) -> Number:
+    def _dim(self, text: str) -> Number:
         if re.fullmatch(r"-?\d+", text):
             return int(text)
         if text not in self._dims:
@@ -130,7 +127,7 @@ class _Parser:
         return self._dims[text]
 
     def _shape(self, text: str) -> Shape:
-        return tuple(self.dim(extent) for extent in text.split(",") if extent)
+        return tuple(self._dim(extent) for extent in text.split(",") if extent)
 
     def _value(self, name: str) -> Node:
         if name not in self._values:
@@ -193,7 +190,7 @@ class _Parser:
             array = read_elements(words[9:], type_, found)
             node = Node(Constant(array), type_, extents, (), self._block)
         else:
-            op, operands = read_op(self, words)
+            op, operands = read_op(self._dim, words)
             node = Node(op, type_, extents, self._list(operands), self._block)
         self._add(name, node)
         for dim in _items(dims or ""):
@@ -232,8 +229,8 @@ class _Parser:
             body, lambda: self._body(depth + 1, [state for state, _ in pairs])
         )
         loop = Loop(
-            body, trip is not None, condition is not None, self.dim(length) if length else None,
-            states, nexts, after, stacks, self.dim(extent) if extent else None,
+            body, trip is not None, condition is not None, self._dim(length) if length else None,
+            states, nexts, after, stacks, self._dim(extent) if extent else None,
             json.loads(path) if path else "",
         )  # fmt: skip
         return loop, operands
@@ -298,7 +295,7 @@ class _Parser:
         if found is None or found[1] not in _DTYPES:
             raise InvalidKernel(f"{text!r} is not the type of a result")
         extents = (each for each in found[2].split(",") if each)
-        return DType(found[1]), tuple(None if e == "?" else self.dim(e) for e in extents)
+        return DType(found[1]), tuple(None if e == "?" else self._dim(e) for e in extents)
 
 
 _DTYPES = {dtype.value for dtype in DType}

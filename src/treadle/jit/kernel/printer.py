@@ -50,7 +50,7 @@ def show_kernel(kernel: Kernel, *, whole: bool = False) -> str:
 
 
 class _Printer:
-    """The names of nodes and dims; `dim_text` belongs to op_text.Scope."""
+    """The names of nodes and dims that were printed so far."""
 
     def __init__(self, kernel: Kernel, whole: bool) -> None:
         self._kernel, self._whole = kernel, whole
@@ -70,11 +70,8 @@ class _Printer:
         if dim.source is not None:
             self._sources.setdefault(dim.source, []).append(dim)
 
-    def dim_text(self, dim: Number) -> str:
+    def _dim(self, dim: Number) -> str:
         return str(dim) if isinstance(dim, int) else self._dims[dim]
-
-    def dim(self, text: str) -> Number:
-        raise NotImplementedError  # a printer parses nothing
 
     def kernel(self) -> Iterator[str]:
         kernel = self._kernel
@@ -96,7 +93,7 @@ class _Printer:
 
     def _head(self, node: Node) -> str:
         """The name of a node, the dims that it defines, and its type."""
-        shape = ",".join(map(self.dim_text, node.shape))
+        shape = ",".join(map(self._dim, node.shape))
         dims = ", ".join(self._dims[dim] for dim in self._sources.get(node, ()))
         return f"{self._name(node)}{f' as {dims}' if dims else ''}: {node.dtype}[{shape}]"
 
@@ -113,7 +110,7 @@ class _Printer:
                     words = f"constant {write_elements(array, whole=self._whole)}".rstrip()
                     yield f"{indent}{self._head(node)} = {words}"
                 case op:
-                    words = write_op(self, op, self._list(node.operands))
+                    words = write_op(self._dim, op, self._list(node.operands))
                     yield f"{indent}{self._head(node)} = {words}"
 
     def _branch(self, node: Node, branch: Branch, indent: str) -> Iterator[str]:
@@ -142,9 +139,9 @@ class _Printer:
         if loop.has_trip:
             yield f"trip {self._name(next(operands))}"
         if loop.length is not None:
-            yield f"length {self.dim_text(loop.length)}"
+            yield f"length {self._dim(loop.length)}"
         if loop.extent is not None:
-            yield f"extent {self.dim_text(loop.extent)}"
+            yield f"extent {self._dim(loop.extent)}"
         if loop.has_condition:
             yield f"while {self._name(next(operands))}"
         pairs = zip(loop.states, operands, strict=True)
@@ -170,7 +167,7 @@ class _Printer:
             return "_"
         if is_boxed:
             return "boxed"
-        dims = ("?" if extent is None else self.dim_text(extent) for extent in kind[1])
+        dims = ("?" if extent is None else self._dim(extent) for extent in kind[1])
         return f"{kind[0]}[{','.join(dims)}]"
 
 

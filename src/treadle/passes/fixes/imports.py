@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from treadle import ops
-from treadle.ir import Block, Branch, Call, Leaf, Loop, Model, Step, map_steps, walk_block
+from treadle.ir import (
+    Block,
+    Leaf,
+    Model,
+    Step,
+    domain_of,
+    map_steps,
+    walk_block,
+)
 from treadle.passes.fixes.fix import Fix
 
 
@@ -37,22 +45,12 @@ def _said(missing: Mapping[str, int], path: str) -> Iterable[Fix]:
 
 
 def _missing(block: Block, given: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:
-    domains = dict.fromkeys(_domain(visit.step) for visit in walk_block(block))
+    domains = dict.fromkeys(domain_of(visit.step) for visit in walk_block(block))
     return {
         domain: known.get(domain) or ops.assumed_opset(domain) or 1
         for domain in domains
         if domain and domain not in given
     }
-
-
-def _domain(step: Step) -> str:
-    match step:
-        case Leaf():
-            return step.domain
-        case Call():
-            return step.function.domain
-        case Branch() | Loop():
-            return step.info.domain
 
 
 def _versioned(block: Block, opsets: Mapping[str, int]) -> Block:

@@ -27,8 +27,10 @@ from treadle.ir import (
     Loop,
     Step,
     map_bodies,
+    operator_of,
     reads,
     step_path,
+    version_of,
 )
 from treadle.limits import poll
 from treadle.passes.obstacles import Obstacles
@@ -105,7 +107,7 @@ class Conversion:
     def _note(self, step: Step, steps: Sequence[Step], path: str) -> None:
         if not isinstance(step, Leaf):
             return
-        made = ", ".join(dict.fromkeys(map(_operator, steps)))
+        made = ", ".join(dict.fromkeys(map(operator_of, steps)))
         if made != step.op:
             before = f"{step.op}-{step.version}"
             self.done.append(Change(NAME, path, f"{before} became {made}"))
@@ -139,13 +141,13 @@ class Conversion:
         changed = map_bodies(step, lambda name, b: self.typed_block(b, f"{path}.{name}"))
         if isinstance(step, Call) and not step.version:
             return [changed], []
-        version = _version(_operator(step), self.target)
+        version = _version(operator_of(step), self.target)
         if isinstance(step, Leaf) or step.info.domain not in ("", "ai.onnx") or version is None:
             return [changed], []
         values = [v for v in (*reads(step), *step.results) if v is not None]
-        problem = admits(_operator(step), version, [self.facts.fact(v).type for v in values])
+        problem = admits(operator_of(step), version, [self.facts.fact(v).type for v in values])
         if problem:
-            raise NoForm(f"{_operator(step)}-{version} does not take {problem}")
+            raise NoForm(f"{operator_of(step)}-{version} does not take {problem}")
         if changed.info.version != version:
             changed = replace(changed, info=replace(changed.info, version=version))
         if not isinstance(changed, Loop):
@@ -258,16 +260,5 @@ def _version(op: str, opset: int) -> int | None:
     return ops.since_version("", op, opset)
 
 
-def _operator(step: Step) -> str:
-    match step:
-        case Leaf():
-            return step.op
-        case Call():
-            return step.function.name
-        case Loop() | Branch():
-            return step.info.op or ("Loop" if isinstance(step, Loop) else "If")
-
-
 def _told(step: Step, why: str) -> str:
-    version = step.version if isinstance(step, Leaf | Call) else step.info.version
-    return f"{_operator(step)}-{version}: {why}"
+    return f"{operator_of(step)}-{version_of(step)}: {why}"

@@ -19,6 +19,7 @@ from treadle.ir import (
     operator_of,
     show_type,
     step_path,
+    version_of,
 )
 
 
@@ -103,5 +104,5 @@ def _refuse_kind(name: str, type_: Type) -> None:
 
 
 def _shown(step: Step) -> str:
-    version = step.version if isinstance(step, Leaf | Call) else step.info.version
+    version = version_of(step)
     return f"{operator_of(step)}-{version}" if version else operator_of(step)

@@ -22,6 +22,7 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
+    operator_of,
     ports,
     reads,
 )
@@ -212,8 +213,7 @@ class Forms:
                 for values in both:
                     self._meet(path, *values)
             case _ if any(map(self.has, (*reads(step), *step.results))):
-                name = step.op if isinstance(step, Leaf) else step.function.name
-                told.add(path, f"{name} reads or gives a list or an optional", _HINT)
+                told.add(path, f"{operator_of(step)} reads or gives a list or an optional", _HINT)
 
     def _look_at_leaf(self, step: Leaf) -> None:
         result, path = step.results[0] if step.results else None, marked_path(step)

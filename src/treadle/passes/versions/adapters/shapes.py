@@ -252,21 +252,13 @@ def _wrapped(at: Rewriter, x: Value, axis: int, before: int, behind: int) -> Val
 
 
 @down("DepthToSpace", 11)
+@down("SpaceToDepth", 28)
 def columns_first(at: Rewriter, step: Leaf) -> Adapted:
     """The mode CRD: columns before depth."""
     given = at.attributes(step)
     if given["mode"] == "DCR":
         return without(step, "mode")
-    return _moved(at, first(step), given["blocksize"], to_space=True)
-
-
-@down("SpaceToDepth", 28)
-def depth_columns_first(at: Rewriter, step: Leaf) -> Adapted:
-    """The mode CRD, the inverse of DepthToSpace's."""
-    given = at.attributes(step)
-    if given["mode"] == "DCR":
-        return without(step, "mode")
-    return _moved(at, first(step), given["blocksize"], to_space=False)
+    return _moved(at, first(step), given["blocksize"], to_space=step.op == "DepthToSpace")
 
 
 def _moved(at: Rewriter, x: Value, size: int, *, to_space: bool) -> Value:
