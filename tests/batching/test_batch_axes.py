@@ -22,7 +22,7 @@ BRANCHES = (
     " else_branch = b () => (float[N, 4] q) { q = Neg(x) }>"
 )
 ADDING = "body = step (float[{0}] s, float[{0}] v) => (float[{0}] o) {{ o = Add(s, v) }}"
-APART = {
+INDEPENDENT = {
     "broadcast": model(X, "float[N, 4] y", "y = Add(x, w)", W4),
     "matmul": model(X, "float[N, 1] y", "y = MatMul(x, w)", W4.replace("[4]", "[4, 1]")),
     "gemm": model(X, "float[N, 1] y", "y = Gemm<transB = 1>(x, w)", W4.replace("[4]", "[1, 4]")),
@@ -45,7 +45,7 @@ APART = {
     "branch": model("float[N, 4] x, bool c", "float[N, 4] y", BRANCHES),
     "einsum": model(X, "float[N] y", 'y = Einsum<equation = "nk,k->n">(x, w)', W4),
 }  # fmt: skip
-TOUCHING = {
+MIXING = {
     "a sum over rows": (
         model(X, "float[4] y", "y = ReduceSum<keepdims = 0>(x, k)", K0), "reduces over the rows",
     ),
@@ -95,9 +95,9 @@ def axes_of(text: str) -> dict[str, int | None]:
     return batch_axes(loaded, dict.fromkeys(names, 0))
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", INDEPENDENT)
 def test_rows_run_together_give_what_each_gives_alone(name: str, rng: np.random.Generator) -> None:
-    text = APART[name]
+    text = INDEPENDENT[name]
     found = axes_of(text)
     session = treadle.InferenceSession(text, engines=["interp"])
     feeds = {"x": rng.standard_normal((5, 4)).astype(np.float32)}
@@ -114,10 +114,10 @@ def test_rows_run_together_give_what_each_gives_alone(name: str, rng: np.random.
             np.testing.assert_allclose(np.take(all_, [row], axis), one, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", TOUCHING)
+@pytest.mark.parametrize("name", MIXING)
 def test_steps_that_mix_rows_are_named(name: str) -> None:
-    text, told = TOUCHING[name]
-    with pytest.raises(Mixed, match=told) as why:
+    text, reason = MIXING[name]
+    with pytest.raises(Mixed, match=reason) as why:
         axes_of(text)
     assert why.value.path.startswith("main/")
 

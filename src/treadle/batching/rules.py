@@ -65,12 +65,18 @@ def broadcast(given: Operator, positions: range | None = None) -> State:
     (back,) = found
     ranks = [given.rank(k) for k in chosen if given.leaf.operands[k] is not None]
     for position in chosen:
-        if given.leaf.operands[position] is None or isinstance(given.state(position), Axis):
-            continue
-        shape = shape_of(given.leaf.operands[position]) or ()
-        if -back <= len(shape) and shape[back] != 1:
-            raise Mixed(f"operand {position} has elements of its own for each row")
+        if not isinstance(given.state(position), Axis):
+            _expect_shared(given, position, back)
     return Axis(max(ranks) + back)
+
+
+def _expect_shared(given: Operator, position: int, back: int) -> None:
+    """Raise Mixed if an operand without rows differs along their axis, counted from the back."""
+    if not given.is_present(position) or -back > given.rank(position):
+        return
+    shape = shape_of(given.leaf.operands[position])
+    if shape is None or shape[back] != 1:
+        raise Mixed(f"operand {position} has elements of its own for each row")
 
 
 def _matmul(given: Operator) -> State:
@@ -90,9 +96,8 @@ def _matmul(given: Operator) -> State:
         raise Mixed("it combines every row of one operand with every row of the other")
     (back,) = found
     other = 1 if places[0] is not None else 0
-    shape = shape_of(given.leaf.operands[other]) or ()
-    if places[other] is None and back < -2 and -back <= len(shape) and shape[back] != 1:
-        raise Mixed("it has a matrix of its own for each row")
+    if places[other] is None and back < -2:
+        _expect_shared(given, other, back)
     if None not in places and back >= -2:
         raise Mixed("it combines every row of one operand with every row of the other")
     return Axis(max(ranks) + back)
@@ -110,8 +115,11 @@ def _gemm(given: Operator) -> State:
     if rows != wanted:
         raise Mixed("it sums over the rows")
     added = given.state(2)
-    if isinstance(added, Axis) and added.number - given.rank(2) != position - 2:
-        raise Mixed("the summand has its rows along another axis")
+    if isinstance(added, Axis):
+        if added.number - given.rank(2) != position - 2:
+            raise Mixed("the summand has its rows along another axis")
+    else:
+        _expect_shared(given, 2, position - 2)
     return Axis(position)
 
 
@@ -151,6 +159,13 @@ def _first_axis(given: Operator) -> State:
     if given.axis() != 0:
         raise Mixed("its rows are not along the first axis")
     return Axis(0)
+
+
+def _batch_normalised(given: Operator) -> State:
+    is_training = given.attribute("training_mode", 0) or not given.attribute("is_test", 1)
+    if is_training or any(given.leaf.results[1:]):
+        raise Mixed("in training it normalises with the means of the batch")
+    return _first_axis(given)
 
 
 def _all_first_axes(given: Operator) -> State:
@@ -205,6 +220,8 @@ def _recurrent(given: Operator) -> list[State]:
         state = given.state(position)
         if depends(state) and state != Axis(axis):
             raise Mixed("its rows are not along its batch axis")
+        if position and not depends(state) and given.is_present(position):
+            raise Mixed(f"operand {position} has elements of its own for each row")
     if not depends(given.state(0)):
         raise Mixed("its sequence is shared by all rows")
     states = Axis(0 if is_first else 1)
@@ -250,10 +267,11 @@ RULES: Mapping[str, Rule] = {
     "CumSum": _cumsum,
     "Einsum": _einsum,
     **dict.fromkeys(
-        ("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
+        ("AveragePool", "Conv", "ConvTranspose", "DepthToSpace",
          "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "InstanceNormalization", "LRN",
          "LpPool", "MaxPool", "SpaceToDepth", "GroupNormalization"),
         _first_axis,
     ),
+    "BatchNormalization": _batch_normalised,
     "Attention": _all_first_axes,
 }  # fmt: skip

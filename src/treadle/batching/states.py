@@ -69,6 +69,10 @@ class Operator:
         """The rank of an operand; raises Mixed if it is not known."""
         return rank_of(self.leaf.operands[position])
 
+    def is_present(self, position: int) -> bool:
+        """Whether the operand is given."""
+        return position < len(self.leaf.operands) and self.leaf.operands[position] is not None
+
     def state(self, position: int) -> State:
         """The state of an operand; None for an absent one."""
         return self.states[position] if position < len(self.states) else None
@@ -96,8 +100,7 @@ class Operator:
         None if absent.
         """
         found = self.attribute(name)
-        has_operand = position < len(self.leaf.operands)
-        if found is None and has_operand and self.leaf.operands[position] is not None:
+        if found is None and self.is_present(position):
             array = self.constant(position)
             if array is None:
                 raise Mixed(f"its {name} are not constant")

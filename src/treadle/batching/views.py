@@ -62,9 +62,11 @@ def _expand(given: Operator) -> State:
     if not isinstance(given.state(0), Axis):
         return _filled(given)
     back = given.axis() - given.rank(0)
-    after = shape_of(given.leaf.results[0])
-    if after is None:
+    before, after = shape_of(given.leaf.operands[0]), shape_of(given.leaf.results[0])
+    if before is None or after is None:
         raise Mixed("the rank of the result is not known")
+    if after[back] != before[back]:
+        raise Mixed("it may repeat a single row")
     return Axis(len(after) + back)
 
 
