@@ -19,7 +19,8 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import literal, register_type
-from treadle.jit.codegen.ops.matmul_microkernel import masked_load, multiply_add
+from treadle.jit.codegen.ops.matmul_microkernel import masked_load
+from treadle.jit.codegen.ops.vector_product import multiply_add
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product

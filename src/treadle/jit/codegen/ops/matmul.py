@@ -19,13 +19,15 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
-from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, Product, emit_product
+from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, emit_product
+from treadle.jit.codegen.ops.vector_product import Product
 from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.storage import Storage, stored_transpose
+from treadle.jit.schedule.streamed_products import is_streamed
 
 _L1_BYTES = 24_576
 """Matrices up to this size stay in the L1 cache."""
@@ -137,6 +139,7 @@ def _product(
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, column)),
         lambda row, column: context.access.address(buffer, (*batch, own(row), column)),
         (context.access.scope_of(right), buffer.scope), _turns(context, node),
+        is_streamed(node) and right not in context.access.packed,
     )  # fmt: skip
 
 

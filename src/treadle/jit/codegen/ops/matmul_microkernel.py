@@ -7,7 +7,7 @@ independently to hide latency.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import I1, I32, VOID, register_type
+from treadle.jit.codegen.ops.streamed_product import emit_streamed, streamed_columns
+from treadle.jit.codegen.ops.vector_product import Product, multiply_add, splat
 from treadle.jit.codegen.parallel import parallel_range
-from treadle.jit.codegen.scalar.exp_log import fma
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.cost_model import per_product
 
@@ -26,35 +27,6 @@ MAX_ROWS = 4
 """The number of result rows computed together."""
 _MIN_ACCUMULATORS = 8
 """Independent sums that hide the latency of a multiply-add."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Product:
-    """result[row, column] = sum of left(row, k) * right[k, column] over `inner`.
-
-    `left` reads an element, `right` and `result` return the address of a row from a column on;
-    `scopes` are their alias scopes. If `is_backward` holds at run time, the order is reversed.
-    """
-
-    dtype: DType
-    rows: Index
-    inner: Index
-    columns: int
-    left: Callable[[Index, Index], Any]
-    right: Callable[[Index, Index], Any]
-    result: Callable[[Index, Index], Any]
-    scopes: tuple[str, str]
-    is_backward: Any = None
-
-    def turned(self, context: CodegenContext, number: Index, count: Index) -> Index:
-        """The number, or its mirror image in reversed order."""
-        if self.is_backward is None or (isinstance(number, int) and count == 1):
-            return number
-        b, one = context.builder.builder, context.builder.index(1)
-        last = b.sub(context.builder.index(count), one)
-        first = b.select(self.is_backward, last, context.builder.index(0))
-        step = b.select(self.is_backward, context.builder.index(-1), one)
-        return b.add(first, b.mul(step, context.builder.index(number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +44,12 @@ def emit_product(context: CodegenContext, product: Product) -> None:
     """Emit the product to memory: threads share panels of columns, or blocks of rows."""
     most = min(product.rows, MAX_ROWS) if isinstance(product.rows, int) else MAX_ROWS
     if not most:
+        return
+    streamed = streamed_columns(product)
+    if streamed:
+        emit_streamed(context, product, streamed)
+        product = product.from_column(context, streamed)
+    if not product.columns:
         return
     for column, count, tail in _panels(
         context, product, context.builder.target.registers // 2 // most
@@ -259,24 +237,7 @@ def _add(
                 b.store(multiply_add(context, product.dtype, factor, column, before), total)
 
 
-def multiply_add(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
-    """Left * right + before, in one instruction if the processor has it."""
-    if is_float(dtype):
-        return fma(context.builder, left, right, before)
-    return context.builder.builder.add(context.builder.builder.mul(left, right), before)
-
-
 def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:
     return (context.builder.builder.fadd if is_float(dtype) else context.builder.builder.add)(
         left, right
     )
-
-
-def splat(context: CodegenContext, value: Any, vector: Any) -> Any:
-    """A vector with one element in all lanes."""
-    b, nothing = context.builder.builder, llvm.Constant(vector, llvm.Undefined)
-    first = b.insert_element(nothing, value, llvm.Constant(I32, 0))
-    if vector.count == 1:
-        return first
-    mask = llvm.Constant(llvm.VectorType(I32, vector.count), None)
-    return b.shuffle_vector(first, nothing, mask)

@@ -16,6 +16,7 @@ from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, static_shape
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import Storage, stored_transpose
+from treadle.jit.schedule.streamed_products import is_streamed
 
 _CACHE_LINE_BYTES = 64
 _PAGE_BYTES = 4096
@@ -57,8 +58,11 @@ def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
 
 
 def _is_read_as_stored(context: CodegenContext, node: Node) -> bool:
-    """Whether the right operand is a transposed matrix that the product reads by its rows."""
-    return stored_transpose(node) is not None and node not in context.schedule.distributed
+    """Whether the product reads the rows of its matrix, or of its transpose, where they are."""
+    if node in context.schedule.distributed:
+        return False
+    is_in_rows = is_streamed(node) and context.access.has_rows(node.operands[1])
+    return is_in_rows or stored_transpose(node) is not None
 
 
 def _is_worth_it(context: CodegenContext, right: Node) -> bool:
