@@ -87,6 +87,6 @@ def _input(
 
 def _at(column: Column, iterations: tuple[int, ...]) -> Any:
     """The last value at or before these iterations."""
-    depth = column.at.shape[1]
+    depth = column.loops
     rows = (column.at == list(iterations[:depth])).all(axis=1).nonzero()[0]
     return column.made[rows[-1]] if len(rows) else None

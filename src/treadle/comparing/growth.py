@@ -20,7 +20,7 @@ def largest_errors(got: Column, wanted: Column) -> np.ndarray:
         error = np.abs(one[:count].astype(np.float64) - other[:count].astype(np.float64))
     known = np.nan_to_num(error.reshape(count, -1), nan=np.inf)
     error = np.asarray(known.max(axis=1, initial=0))
-    if not wanted.at.shape[1] or not count:
+    if not wanted.loops or not count:
         return error
     outer = wanted.at[:count, 0]
     grown = np.zeros(int(outer.max()) + 1)

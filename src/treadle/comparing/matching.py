@@ -93,7 +93,7 @@ def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
 
 def fitted(got: Column, wanted: Column) -> tuple[Column, Column]:
     """Both columns inside the same number of loops, where one is loose."""
-    return got.fitted(wanted.at.shape[1]), wanted.fitted(got.at.shape[1])
+    return got.fitted(wanted.loops), wanted.fitted(got.loops)
 
 
 def _kind(column: Column) -> Any:

@@ -144,7 +144,7 @@ def _has(columns: Columns, name: str) -> bool:
 
 def _none_of(column: Column) -> Column:
     """The same value without any occurrence."""
-    return replace(column, made=[], numbers=np.zeros((0, column.at.shape[1]), np.int64), extents=())
+    return replace(column, made=[], numbers=np.zeros((0, column.loops), np.int64), extents=())
 
 
 def _errors(got: Column, wanted: Column, part: Part) -> np.ndarray:

@@ -242,7 +242,7 @@ class StagedRun:
         loop.goes_on = made[window.goes_on] if window.count else loop.goes_on
         loop.has_ended = ran < size or loop.start == loop.limit or not np.all(loop.goes_on)
         seen = {name: c for name, c in found.items() if self.is_asked(c.path, c.name)}
-        loop.own |= {name: c for name, c in seen.items() if not c.at.shape[1]}
+        loop.own |= {name: c for name, c in seen.items() if not c.loops}
         return ran, {name: c for name, c in seen.items() if name not in loop.own}
 
     def close(self) -> Columns:
@@ -287,9 +287,8 @@ class StagedRun:
             inputs[window.limit] = np.array(count, np.int64)
         if window.go:
             inputs[window.go] = np.asarray(loop.goes_on, bool).reshape(())
-        if window.numbers:
-            numbers = np.arange(start, start + count, dtype=np.int64)
-            inputs[window.numbers] = numbers.reshape(-1, *[1] * window.number_rank)
+        if window.first:
+            inputs[window.first] = np.full((1,) * window.number_rank, start, np.int64)
         for state in window.states:
             inputs[state.input] = self._values[state.result]
         for each in window.slices:

@@ -44,6 +44,11 @@ class Column:
     def __len__(self) -> int:
         return len(self.made)
 
+    @property
+    def loops(self) -> int:
+        """The number of loops around the value."""
+        return len(self.extents) if self.numbers is None else int(self.numbers.shape[1])
+
     @cached_property
     def at(self) -> np.ndarray:
         """The iteration numbers of each occurrence, int64[n, loops]."""
@@ -86,7 +91,7 @@ class Column:
 
     def shifted(self, start: int) -> Column:
         """The column with `start` added to the numbers of the outermost loop's iterations."""
-        if not start or not (self.extents if self.numbers is None else self.numbers.shape[1]):
+        if not start or not self.loops:
             return self
         if self.numbers is None:
             return replace(self, start=self.start + start)
@@ -113,7 +118,7 @@ class Column:
             )
         if self.numbers is None and self.extents and not self.start:
             return rows.reshape(*self.extents, *rows.shape[1:])
-        if not self.at.shape[1]:
+        if not self.loops:
             return rows[0] if len(rows) == 1 else rows
         extents = tuple(int(each) + 1 for each in self.at.max(axis=0, initial=-1))
         if len(rows) != np.prod(extents):

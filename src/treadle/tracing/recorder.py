@@ -273,7 +273,7 @@ def _by_loop(columns: Iterable[Column]) -> dict[str, list[Column]]:
     """Columns by the path of the outermost loop around them, "" for none."""
     found: dict[str, list[Column]] = {}
     for each in columns:
-        loop = each.path.partition(".body")[0] if each.at.shape[1] else ""
+        loop = each.path.partition(".body")[0] if each.loops else ""
         found.setdefault(loop, []).append(each)
     return found
 

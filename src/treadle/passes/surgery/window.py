@@ -2,10 +2,10 @@
 
     h, ys = Loop (m, c, h0) <body (i, go, h, x[i])>
 
-    h, count, go, ys = Loop (limit, go, h0) <body (i in numbers, go, h, x in slices)>
+    h, count, go, ys = Loop (limit, go, h0) <body (i + first, go, h, x in slices)>
 
-The window takes the carried values at its start, the iteration numbers, and its items of sliced
-inputs. It returns the carried values at its end, and, if the loop has a condition, the number of
+The window takes the carried values at its start, the number of its first iteration, and its items
+of sliced inputs. It returns the carried values at its end, and, if the loop has a condition, the number of
 iterations it ran and whether the condition holds.
 """
 
@@ -35,6 +35,7 @@ from treadle.ir import (
     block_values,
     declared_rank,
     ports,
+    step_path,
 )
 from treadle.passes.exposing.writer import Names, Writer
 
@@ -70,8 +71,8 @@ class LoopWindow:
     """The inputs and results, by name, of a window of the loop at `path`; "" for none.
 
     `trip` and `condition` are the values of the main block that the loop starts with. `limit` takes
-    the number of iterations, `go` the condition, `numbers` the iteration numbers, of the rank
-    `number_rank` each, for the parameter `number`. `count` and `goes_on` are the results with the
+    the number of iterations, `go` the condition, `first` the number of the first iteration, of the
+    rank `number_rank`, and `number` is the iteration number in the body. `count` and `goes_on` are the results with the
     number of iterations run, and the condition after them. `added` are names that only the window
     has.
     """
@@ -81,7 +82,7 @@ class LoopWindow:
     condition: str
     limit: str
     go: str
-    numbers: str
+    first: str
     number: str
     number_rank: int
     states: tuple[State, ...]
@@ -107,15 +108,16 @@ def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
     rows = [made.result(each.result, "window_rows") for each in port.stacked]
     counted: list[Value] = []
     body, added = loop.body, set[str]()
+    if port.iteration is not None and made.first is not None:
+        body = _counting_from(made, loop, port.iteration)
+        added = {each.name for each in {*block_values(body)} - {*block_values(loop.body)}}
     if port.next_condition is not None:
         counted = [made.writer.value("window_count"), made.writer.value("window_goes_on")]
         given += [made.writer.constant(np.array(0)), made.writer.constant(np.array(True))]
         roles += [Carried(), Carried()]
-        body = _counting(made.writer, loop)
-        added = {
-            each.name
-            for each in (*counted, *set(block_values(body)) - set(block_values(loop.body)))
-        }
+        body = _counting(made.writer, loop, body)
+        own = {*block_values(body)} - {*block_values(loop.body)}
+        added = {each.name for each in (*counted, *own)}
     step = replace(
         loop, trip=trip, condition=condition, roles=tuple(roles), operands=tuple(given),
         body=body, results=(*ends, *counted, *rows),
@@ -126,8 +128,8 @@ def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
     initial = [_name(each.initial) for each in port.carried]
     count, goes_on = (each.name for each in counted) if counted else ("", "")
     window = LoopWindow(
-        loop.info.path, _name(loop.trip), _name(loop.condition), limit, go, made.numbers,
-        _name(port.iteration), rank,
+        loop.info.path, _name(loop.trip), _name(loop.condition), limit, go,
+        _name(made.first), _name(port.iteration), rank,
         tuple(map(State, made.states, initial, _names(ends))),
         tuple(made.slices),
         tuple(map(Stack, _names(rows), loop.stacks)),
@@ -144,7 +146,7 @@ class _Maker:
         self.params: list[Value] = []
         self.states: list[str] = []
         self.slices: list[Slices] = []
-        self.numbers = ""
+        self.first: Value | None = None
         self.invented: set[str] = set()
 
     def param(self, hint: str, type_: Type | None) -> tuple[Value, str]:
@@ -168,13 +170,11 @@ def _operands(made: _Maker, loop: Loop) -> tuple[list[Role], list[Value | None],
     given: list[Value | None] = []
     rank = 0
     for position, (role, param) in enumerate(zip(loop.roles, loop.body.params, strict=True)):
-        roles.append(Sliced() if isinstance(role, Iteration) else role)
+        roles.append(role)
         match role:
             case Iteration():
                 rank = declared_rank(loop, position)
-                shape = (None, 1) if rank else (None,)
-                start, made.numbers = made.param("window_numbers", Tensor(DType.INT64, shape))
-                given.append(start)
+                made.first, _ = made.param("window_first", Tensor(DType.INT64, (1,) * rank))
             case Condition():
                 pass
             case Carried():
@@ -189,6 +189,9 @@ def _operands(made: _Maker, loop: Loop) -> tuple[list[Role], list[Value | None],
                 made.slices.append(Slices(name, _name(source), role))
             case Invariant():
                 given.append(next(operands))
+    if made.first is not None:
+        roles.append(Invariant())
+        given.append(made.first)
     return roles, given, rank
 
 
@@ -202,9 +205,25 @@ def _of_any_length(source: Value | None, role: Sliced) -> Type | None:
     return Tensor(type_.dtype, tuple(dims))
 
 
-def _counting(writer: Writer, loop: Loop) -> Block:
+def _counting_from(made: _Maker, loop: Loop, number: Value) -> Block:
+    """The body, which adds the number of the window's first iteration to the iteration number.
+
+    Its steps keep their paths, though one comes before them.
+    """
+    inner, body, path = made.writer.inner(), loop.body, f"{loop.info.path}.body"
+    own, first = inner.value("window_number", number.type), inner.value("window_first")
+    inner.leaf("Add", own, first, result=number)
+    steps = [
+        replace(step, info=replace(step.info, path=step_path(path, step, position)))
+        for position, step in enumerate(body.steps)
+    ]
+    params = [own if each is number else each for each in body.params]
+    return replace(body, params=(*params, first), steps=(*inner.steps, *steps))
+
+
+def _counting(writer: Writer, loop: Loop, body: Block) -> Block:
     """The body, which also carries the number of iterations and the condition after each."""
-    body, inner = loop.body, writer.inner()
+    inner = writer.inner()
     condition = body.results[0]
     assert condition is not None, "only such loops are counted"
     count, before = inner.value("window_count"), inner.value("window_condition")
