@@ -32,6 +32,8 @@ class Limits:
     bytes: int | None = None
 
 
+Memory = Callable[[str, tuple[int, ...], Any], Any]
+"""Gives the array that a result is written into, by name, shape and dtype; None for a new one."""
 _UNBOUNDED = 2**62
 _ADVICE = "raise the limit, or check that the loops end"
 
@@ -95,9 +97,15 @@ class RunContext:
         return getattr(self.options, "falls_back", True)
 
     @property
+    def memory(self) -> Memory | None:
+        """Who gives the memory of results, None for new arrays."""
+        return None if self.options is None else getattr(self.options, "memory", None)
+
+    @property
     def may_stop(self) -> bool:
         """Whether `poll` can ever raise."""
-        return self.options is not None or self.limits.seconds is not None
+        may_stop = self.options is not None and getattr(self.options, "may_stop", True)
+        return may_stop or self.limits.seconds is not None
 
     def poll(self, path: str, iterations: Iterations = (), advice: str = _ADVICE) -> None:
         """Raise Terminated or LimitExceeded if the run must stop here."""

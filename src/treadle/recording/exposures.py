@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from treadle.errors import InputError, RunError
+from treadle.errors import RunError
 from treadle.ir import Call, Model
 from treadle.limits import within_load_limits
 from treadle.passes import Expand, Exposure, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.outputs import columns
-from treadle.recording.run_limits import is_kept_in_windows, without_fallback
+from treadle.recording.run_limits import is_kept_in_windows
 from treadle.recording.staged import Run, StagedModel, draws, long_loops
 from treadle.tracing import Listener, Recorder, Selector
 
@@ -52,14 +52,13 @@ class Exposures:
     ) -> list[Any] | None:
         """The outputs of a run of the exposed model; None if the run must be interpreted.
 
-        Long loops run in windows if the recorder filters iterations, or if run options may stop the
-        run. Else they run at once, and in windows if that fails.
+        Long loops run in windows, so that a run which fails or is stopped leaves those before.
         """
         loops = tuple(long_loops(self._inlined, feed))
         loops = () if loops and draws(self._inlined) else loops
-        if loops and (recorder.is_filtered or options is not None):
+        if loops and is_kept_in_windows(options, self._inlined, loops):
             staged = self._staged(selector, loops)
-            if staged is not None and is_kept_in_windows(options, self._inlined, loops):
+            if staged is not None:
                 return self._run_in_windows(staged, selector, feed, recorder, options)
         if options is not None:
             return None
@@ -68,13 +67,8 @@ class Exposures:
             _warn_of_repetition(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
             return None
         try:
-            outputs = session.run(None, feed, without_fallback() if loops else None)
-        except (RunError, InputError) as failure:
-            staged = self._staged(selector, loops) if loops else None
-            if staged is not None:
-                return self._run_in_windows(staged, selector, feed, recorder, None)
-            if isinstance(failure, InputError):
-                raise
+            outputs = session.run(None, feed)
+        except RunError as failure:
             _warn_of_repetition(str(failure))
             return None
         names = [value.name if value else "" for value in exposure.model.main.results]

@@ -8,19 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.ir import Branch, Leaf, Model, walk_block
-from treadle.plan import Limits
+from treadle.plan import Limits, Memory
 
 _UNLIMITED = Limits()
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Run options for one window: `options` are those of the whole run, which ends at `ends`."""
+    """Run options for one window: `options` are those of the whole run, which ends at `ends`.
+
+    `memory` gives the memory of results, by name, shape and dtype; None for new arrays.
+    """
 
     options: Any
     limits: Limits = _UNLIMITED
     ends: float = 0.0
     falls_back: bool = True
+    memory: Memory | None = None
 
     @classmethod
     def of(cls, options: Any) -> Remaining | None:
@@ -34,6 +38,11 @@ class Remaining:
     def terminate(self) -> bool:
         """Whether the run was told to stop."""
         return self.options is not None and bool(self.options.terminate)
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether the window may have to stop before its end."""
+        return self.options is not None
 
     def after(self, iterations: int) -> Remaining:
         """The run options for what follows after `iterations` further iterations."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from treadle.ir import Leaf, Loop, Model, ports, step_path, walk
 from treadle.ops import RANDOM
 from treadle.passes.surgery import LoopWindow, Stage, stages
 from treadle.recording.outputs import columns
+from treadle.recording.row_buffers import RowBuffers
 from treadle.recording.run_limits import Remaining, without_fallback
 from treadle.tracing import Column, Selector
 
@@ -83,6 +84,7 @@ class _Progress:
     start: int = 0
     has_ended: bool = False
     own: Columns = field(default_factory=dict)
+    rows: RowBuffers | None = None
 
 
 class StagedModel:
@@ -159,7 +161,8 @@ class StagedRun:
     """A run in stages. `until` and `window` go on with it; both give recorded values.
 
     `options` are what is left of the run options; None without. `feeds` are those of the stage or
-    window that runs, or ran last.
+    window that runs, or ran last. With `keeps_rows` the windows of a loop write recorded values
+    into common arrays.
     """
 
     def __init__(self, model: StagedModel, values: dict[str, Any]) -> None:
@@ -168,6 +171,7 @@ class StagedRun:
         self._loop: _Progress | None = None
         self.options: Remaining | None = None
         self.feeds: Feeds = {}
+        self.keeps_rows = False
 
     @property
     def model(self) -> Model:
@@ -275,7 +279,12 @@ class StagedRun:
         if window.trip:
             limits.append(max(0, int(np.asarray(self._values[window.trip]).item())))
         goes_on = self._values[window.condition] if window.condition else np.array(True)
-        return _Progress(min(limits, default=None), goes_on, [[] for _ in window.stacks])
+        limit = min(limits, default=None)
+        begun = _Progress(limit, goes_on, [[] for _ in window.stacks])
+        exposure = self._model.prepared(self._number)[1]
+        if self.keeps_rows and exposure is not None and limit is not None and not window.count:
+            begun.rows = RowBuffers.of(exposure, limit)
+        return begun
 
     def _length(self, source: str, axis: int) -> int:
         return int(np.asarray(self._values[source]).shape[axis])
@@ -303,6 +312,9 @@ class StagedRun:
             return {}, {}
         self.feeds = {param.name: values[param.name] for param in model.main.params}
         options = self.options if falls_back else without_fallback(self.options)
+        if self._loop is not None and self._loop.rows is not None:
+            self._loop.rows.start = self._loop.start
+            options = replace(options or Remaining(None), memory=self._loop.rows.memory)
         made = run(self.feeds) if options is None else run(self.feeds, options)
         self._values |= {v.name: made[v.name] for v in model.main.results if v is not None}
         found = [] if exposure is None else columns(exposure, made, never_made=True)

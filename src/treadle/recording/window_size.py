@@ -13,12 +13,17 @@ _GROWTH = 8
 
 _SECONDS = 0.05
 """How long a window may take where memory holds all windows anyway."""
+_GROWTH_IN_TIME = 1024
 
 
 def size_in_time(size: int, seconds: float) -> int:
-    """The length of the next window, from the time that one of `size` iterations took."""
+    """The length of the next window, from the time that one of `size` iterations took.
+
+    A power of two, so that windows of other runs have the same length.
+    """
     fitting = int(size * _SECONDS / max(seconds, 1e-9))
-    return max(FIRST_SIZE, min(fitting, size * _GROWTH))
+    most = max(FIRST_SIZE, min(fitting, size * _GROWTH_IN_TIME))
+    return 1 << most.bit_length() - 1
 
 
 def next_size(size: int, bytes_held: int) -> int:

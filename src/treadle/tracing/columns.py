@@ -140,7 +140,7 @@ def _concatenate(parts: Sequence[Column]) -> Column:
     rows = [each.made for each in parts if isinstance(each.made, np.ndarray)]
     kinds = {(each.shape[1:], each.dtype) for each in rows}
     is_array = len(rows) == len(parts) and len(kinds) == 1
-    made: Any = np.concatenate(rows) if is_array else [v for each in parts for v in each.made]
+    made: Any = _one_array(rows) if is_array else [v for each in parts for v in each.made]
     if _are_consecutive(parts):
         count = sum(each.extents[0] for each in parts)
         return replace(parts[0], made=made, extents=(count, *parts[0].extents[1:]))
@@ -156,3 +156,17 @@ def _are_consecutive(parts: Sequence[Column]) -> bool:
         a.start + a.extents[0] == b.start and a.extents[1:] == b.extents[1:]
         for a, b in pairwise(parts)
     )
+
+
+def _one_array(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """The rows in one array, without a copy if they are already one after the other in one."""
+    base, starts = rows[0].base, [each.__array_interface__["data"][0] for each in rows]
+    is_one = isinstance(base, np.ndarray) and base.flags.c_contiguous
+    for one, other, start, following in zip(rows, rows[1:], starts, starts[1:], strict=False):
+        is_next = start + one.nbytes == following and one.flags.c_contiguous
+        is_one = is_one and is_next and one.base is base is other.base
+    if not is_one or base is None:
+        return np.concatenate(rows)
+    offset = starts[0] - base.__array_interface__["data"][0]
+    count = sum(map(len, rows))
+    return np.ndarray((count, *rows[0].shape[1:]), rows[0].dtype, base, offset)

@@ -127,7 +127,10 @@ class Recorder:
 
     def take_window(self, columns: Iterable[Column]) -> None:
         """Record a window of the iterations of one loop; the numbers are those of the loop."""
-        self._store(self._filter.through(columns))
+        if self.is_filtered:
+            self._store(self._filter.through(columns))
+        else:
+            self._columns += columns
 
     def end_loop(self) -> None:
         """Record what waited for the end of the loop."""

@@ -30,7 +30,7 @@ from treadle.jit.kernel.ir import Kernel, Loop, Node, Result, SymbolicDim
 from treadle.jit.runtime.clocks import Clocks, clocked
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
-from treadle.plan import FallbackRequired, RunContext
+from treadle.plan import FallbackRequired, Memory, RunContext
 
 _WORKSPACE_ALIGNMENT = 64
 """Alignment in bytes."""
@@ -189,9 +189,11 @@ def invoke(
     context: RunContext,
     path: str,
     objects: list[Any] | None = None,
+    names: Sequence[str] = (),
 ) -> list[Any]:
     """Run the kernel on these row-major arrays; `lengths` are the extents of dynamic axes.
 
+    Results are written into the memory that the run gives for `names`, if it does so.
     `objects` maps handles to boxed inputs; results may be among them. Raises FallbackRequired if
     the kernel fails, Declined if it cannot produce these results.
     """
@@ -200,6 +202,8 @@ def invoke(
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, data_pointer_slot()
     results = _results(compiled, lengths, context.bytes_left)
+    if context.memory is not None:
+        _take_memory(results, names, context.memory)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
     for number, which in layout.given:
@@ -330,6 +334,14 @@ def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room:
             raise Declined(reason) from error
         raise RunError(reason, path) from error
     return made
+
+
+def _take_memory(results: list[Any], names: Sequence[str], memory: Memory) -> None:
+    """Replace new arrays by memory that the run gives."""
+    for number, (name, made) in enumerate(zip(names, results, strict=True)):
+        if made is not None:
+            given = memory(name, made.shape, made.dtype)
+            results[number] = made if given is None else given
 
 
 def _counted(node: Node) -> str | None:

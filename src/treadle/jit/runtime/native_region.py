@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,11 @@ class NativeRegion:
     cache: KernelCache
     list_outputs: tuple[int, ...] = ()
     conditions: tuple[int, ...] = ()
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Collect the names of the outputs."""
+        self.names = tuple(value.name for value in self.region.outputs)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run the region.
@@ -51,7 +56,8 @@ class NativeRegion:
             arrays = [self._array(number, value, boxes) for number, value in enumerate(inputs)]
             kernel, extents = cache.find(arrays, context)
             self._check_conditions(arrays)
-            results = invoke(kernel, arrays, extents, context, self.region.path, boxes)
+            path = self.region.path
+            results = invoke(kernel, arrays, extents, context, path, boxes, self.names)
         except GuardFailed as failure:
             failure.answered = cache.missed(arrays, kernel)
             raise

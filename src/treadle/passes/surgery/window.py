@@ -5,8 +5,8 @@
     h, count, go, ys = Loop (limit, go, h0) <body (i + first, go, h, x in slices)>
 
 The window takes the carried values at its start, the number of its first iteration, and its items
-of sliced inputs. It returns the carried values at its end, and, if the loop has a condition, the number of
-iterations it ran and whether the condition holds.
+of sliced inputs. It returns the carried values at its end, and, if the loop has a condition, the
+number of iterations it ran and whether the condition holds.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class LoopWindow:
 
     `trip` and `condition` are the values of the main block that the loop starts with. `limit` takes
     the number of iterations, `go` the condition, `first` the number of the first iteration, of the
-    rank `number_rank`, and `number` is the iteration number in the body. `count` and `goes_on` are the results with the
-    number of iterations run, and the condition after them. `added` are names that only the window
-    has.
+    rank `number_rank`, and `number` is the iteration number in the body. `count` and `goes_on` are
+    the results with the number of iterations run, and the condition after them. `added` are names
+    that only the window has.
     """
 
     path: str
