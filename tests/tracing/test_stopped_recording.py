@@ -1,11 +1,15 @@
 """A run of a long loop that ends early leaves everything recorded up to its end."""
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
 import treadle
 from tests.comparing.test_windows import FORMS
 from treadle.recording import in_windows, staged
+from treadle.recording.row_buffers import RunBuffers
 
 FAILS_AT = 7
 MODEL, FEEDS = FORMS["counted"]
@@ -106,3 +110,45 @@ def test_a_loop_in_a_function_runs_in_windows_too():
     with pytest.raises(treadle.Terminated):
         session.run(None, FEEDS, Stops(recorder := treadle.Recorder(select="y")), listener=recorder)
     assert recorder.stacked("y").shape == (2,)
+
+
+ENDLESS = """<ir_version: 10, opset_import: ["" : 21]>
+g (int64 n, float x, float limit) => (float last) {
+  last = Loop (n, , x) <body = b (int64 i, bool c, float h) => (bool go, float y) {
+    go = CONDITION
+    m = Mul (h, x)
+    y = Add (m, x)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("condition", ["Identity (c)", "Less (h, limit)"])
+def test_ctrl_c_leaves_everything_before(condition, monkeypatch):
+    monkeypatch.undo()  # windows as they are
+    session = treadle.InferenceSession(ENDLESS.replace("CONDITION", condition))
+    feeds = {"n": np.int64(5000), "x": np.float32(0.5), "limit": np.float32(2)}
+    whole = treadle.Recorder(select="y")
+    session.run(None, feeds, listener=whole)
+    recorder = treadle.Recorder(select="y")
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(None, {**feeds, "n": np.int64(10**9)}, listener=recorder)
+    timer.join()
+    found = recorder.stacked("y")
+    assert len(found) > 5000
+    assert np.array_equal(found[:5000], whole.stacked("y"))
+    assert np.all(found[5000:] == found[4999])
+
+
+def test_native_code_writes_into_the_recorders_arrays(monkeypatch):
+    monkeypatch.undo()
+    buffers = []
+    monkeypatch.setattr(RunBuffers, "wrote", lambda self, rows: buffers.append((self, dict(rows))))
+    recorder = treadle.Recorder(select="y")
+    session = treadle.InferenceSession(ENDLESS.replace("CONDITION", "Identity (c)"))
+    feeds = {"n": np.int64(4000), "x": np.float32(0.5), "limit": np.float32(2)}
+    session.run(None, feeds, listener=recorder)
+    ((kept, rows),) = buffers
+    assert rows["main/loop_0.body/y"] is None
+    assert np.shares_memory(kept.arrays["main/loop_0.body/y"], recorder.stacked("y"))

@@ -43,7 +43,8 @@ class Jit:
     `counts`: the code counts iterations, since the run limits them; `weighs`: it counts the bytes
     that loops hold. `others` are the engines it may call for single operators. `is_deterministic`:
     the bits of a result do not depend on earlier runs.
-    `is_profiled`: the code measures the time of its parts.
+    `is_profiled`: the code measures the time of its parts. `is_recorded`: it tells how many rows of
+    stacked results it has written, also where it stops early.
     """
 
     store: DiskCache | None = None
@@ -53,6 +54,7 @@ class Jit:
     others: tuple[Engine, ...] = ()
     is_deterministic: bool = False
     is_profiled: bool = False
+    is_recorded: bool = False
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -61,7 +63,8 @@ class Jit:
         threads = getattr(options, "intra_op_num_threads", 0) or processor_count()
         is_deterministic = bool(getattr(options, "use_deterministic_compute", False))
         store = None if folder is None else DiskCache(folder)
-        return cls(store, threads, is_deterministic=is_deterministic)
+        is_recorded = bool(getattr(options, "is_recorded", False))
+        return cls(store, threads, is_deterministic=is_deterministic, is_recorded=is_recorded)
 
     @property
     def name(self) -> str:
@@ -133,7 +136,7 @@ class Jit:
         compiler = RegionCompiler(
             region, DynamicDims.of(region), known_inputs(region, model), self.store, self.threads,
             self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
-            self.is_profiled,
+            self.is_profiled, self.is_recorded,
         )  # fmt: skip
         lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
         return NativeRegion(region, compiler, KernelCache(compiler), lists, conditions(region))

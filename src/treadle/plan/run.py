@@ -32,8 +32,18 @@ class Limits:
     bytes: int | None = None
 
 
-Memory = Callable[[str, tuple[int, ...], Any], Any]
-"""Gives the array that a result is written into, by name, shape and dtype; None for a new one."""
+class Memory(Protocol):
+    """Gives the memory that results of engines are written into, and hears what was written."""
+
+    def room(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """The array for a result; None for a new one."""
+        ...
+
+    def wrote(self, rows: Mapping[str, int | None]) -> None:
+        """Results were written, or so many rows of them by a run that ends early; None for all."""
+        ...
+
+
 _UNBOUNDED = 2**62
 _ADVICE = "raise the limit, or check that the loops end"
 
@@ -98,7 +108,7 @@ class RunContext:
 
     @property
     def memory(self) -> Memory | None:
-        """Who gives the memory of results, None for new arrays."""
+        """The memory for results, None for new arrays."""
         return None if self.options is None else getattr(self.options, "memory", None)
 
     @property

@@ -1,6 +1,6 @@
 """Recording at full speed: runs the exposed model, whole or with long loops in windows."""
 
-from treadle.recording.exposures import Exposures
+from treadle.recording.exposures import Exposures, RecordedOptions
 from treadle.recording.outputs import columns
 from treadle.recording.staged import LONG, Prepare, Run, StagedModel, StagedRun, long_loops
 from treadle.recording.watched import WatchedModel
@@ -12,6 +12,7 @@ __all__ = [
     "LONG",
     "Exposures",
     "Prepare",
+    "RecordedOptions",
     "Run",
     "StagedModel",
     "StagedRun",

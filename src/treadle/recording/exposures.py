@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from treadle.errors import RunError
+from treadle.errors import InputError, RunError
 from treadle.ir import Call, Model
 from treadle.limits import within_load_limits
+from treadle.options import SessionOptions
 from treadle.passes import Expand, Exposure, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.outputs import columns
-from treadle.recording.run_limits import is_kept_in_windows
+from treadle.recording.row_buffers import RunBuffers
+from treadle.recording.run_limits import Remaining, is_kept_in_windows
 from treadle.recording.staged import Run, StagedModel, draws, long_loops
 from treadle.tracing import Listener, Recorder, Selector
 
@@ -31,6 +33,12 @@ class Runs(Protocol):
     ) -> list[Any]:
         """Run the model."""
         ...
+
+
+class RecordedOptions(SessionOptions):
+    """The options of a session whose native code tells what it has written where it is stopped."""
+
+    is_recorded = True
 
 
 class Exposures:
@@ -52,25 +60,39 @@ class Exposures:
     ) -> list[Any] | None:
         """The outputs of a run of the exposed model; None if the run must be interpreted.
 
-        Long loops run in windows, so that a run which fails or is stopped leaves those before.
+        Native code writes into the recorder's arrays, so that a run which ends early leaves what it
+        wrote. Long loops run in windows if the recorder filters iterations, if run options may stop
+        the run, or if a condition ends them. Else they run at once, and in windows if that fails.
         """
         loops = tuple(long_loops(self._inlined, feed))
         loops = () if loops and draws(self._inlined) else loops
-        if loops and is_kept_in_windows(options, self._inlined, loops):
-            staged = self._staged(selector, loops)
-            if staged is not None:
-                return self._run_in_windows(staged, selector, feed, recorder, options)
+        staged = self._staged(selector, loops) if loops else None
+        wants_windows = recorder.is_filtered or options is not None
+        if (
+            staged is not None
+            and (wants_windows or not staged.is_counted)
+            and is_kept_in_windows(options, self._inlined, loops)
+        ):
+            return self._run_in_windows(staged, selector, feed, recorder, options)
         if options is not None:
             return None
         session, exposure = self._exposed(selector)
         if exposure.refused:
             _warn_of_repetition(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
             return None
+        buffers = RunBuffers(exposure)
         try:
-            outputs = session.run(None, feed)
-        except RunError as failure:
+            outputs = session.run(None, feed, Remaining(falls_back=not loops, memory=buffers))
+        except (RunError, InputError) as failure:
+            if staged is not None:
+                return self._run_in_windows(staged, selector, feed, recorder, None)
+            if isinstance(failure, InputError):
+                raise
             _warn_of_repetition(str(failure))
             return None
+        except BaseException:
+            recorder.take(buffers.columns())
+            raise
         names = [value.name if value else "" for value in exposure.model.main.results]
         recorder.take(columns(exposure, dict(zip(names, outputs, strict=True))))
         return outputs[: len(self.model.main.results)]

@@ -17,13 +17,19 @@ def columns(
 ) -> Iterator[Column]:
     """What the outputs of an exposed model say of each value; of those never made too if asked."""
     for target, names in exposure.names.items():
-        path, _, name = target.output.rpartition("/")
-        if not target.extra:
-            path, name = target.path, target.name
+        path, name = place_of(target)
         given = {kind: outputs[called] for kind, called in names.items()}
         made, numbers, extents = _made(target, given)
         if len(made) or never_made:
             yield Column(path, name, made, numbers, extents, target.step)
+
+
+def place_of(target: Target) -> tuple[str, str]:
+    """The path and the name under which a value is recorded."""
+    if not target.extra:
+        return target.path, target.name
+    path, _, name = target.output.rpartition("/")
+    return path, name
 
 
 def _made(target: Target, given: Mapping[str, Any]) -> tuple[Any, Any, tuple[int, ...]]:

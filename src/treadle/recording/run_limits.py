@@ -17,10 +17,10 @@ _UNLIMITED = Limits()
 class Remaining:
     """Run options for one window: `options` are those of the whole run, which ends at `ends`.
 
-    `memory` gives the memory of results, by name, shape and dtype; None for new arrays.
+    `memory` is that for results; None for new arrays.
     """
 
-    options: Any
+    options: Any = None
     limits: Limits = _UNLIMITED
     ends: float = 0.0
     falls_back: bool = True

@@ -127,6 +127,11 @@ class StagedModel:
         parts = stages(model, loops)
         return None if parts is None else cls(model, loops, parts, prepare, expose, selector)
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of iterations of each loop is known when it begins."""
+        return not any(part.window is not None and part.window.count for part in self.parts)
+
     def is_chosen(self, path: str, name: str) -> bool:
         """Whether the selector picks this value of the model."""
         return (path, name) in self._chosen
@@ -314,7 +319,7 @@ class StagedRun:
         options = self.options if falls_back else without_fallback(self.options)
         if self._loop is not None and self._loop.rows is not None:
             self._loop.rows.start = self._loop.start
-            options = replace(options or Remaining(None), memory=self._loop.rows.memory)
+            options = replace(options or Remaining(None), memory=self._loop.rows)
         made = run(self.feeds) if options is None else run(self.feeds, options)
         self._values |= {v.name: made[v.name] for v in model.main.results if v is not None}
         found = [] if exposure is None else columns(exposure, made, never_made=True)

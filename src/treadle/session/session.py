@@ -39,7 +39,7 @@ from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Region, RunContext
 from treadle.profiling import Profile, Timed
-from treadle.recording import Exposures, WatchedModel
+from treadle.recording import Exposures, RecordedOptions, WatchedModel
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
     defaults,
@@ -110,7 +110,8 @@ class InferenceSession(DescribedSession):
         self._source = source_of(source)
         self._programs = Programs(self._model, self._engines, self._stages, found)
         made_alike = partial(InferenceSession, engines=self._named_engines)
-        self._exposures = Exposures(self._model, self._programs.expand, made_alike, self._options)
+        recorded = partial(made_alike, sess_options=RecordedOptions())
+        self._exposures = Exposures(self._model, self._programs.expand, recorded, self._options)
         self._watched = WatchedModel(self._model, made_alike, self._options)
         with within_load_limits(self._options):
             self._plain = self._programs.of(PLAIN)

@@ -9,6 +9,7 @@ Escape(node)            a Python object that runs an operator on the host
 Workspace               the address of the kernel's workspace
 Count(extent)           out: an extent known only after the run
 Grown(number)           out: the address of a result of such a size
+Rows(number)            out: how many rows of a result a recorded kernel has written
 Poll                    the Python object that safepoints call; free kernel: a function, or 0
 Left                    in and out: the number of iterations the run has left
 Room                    the number of bytes its loops may hold

@@ -129,6 +129,7 @@ class CodegenContext:
     `bound` maps nodes to the results whose memory they use. `heap_buffers` are released at the end.
     `counts` are numbers for reports. `tile` is the tile in progress.
     `clocks` are those of a profiled kernel, `loop_clocks` those of loops, `debug` its line table.
+    `rows` has variables with the number of rows written of results that are stacked.
     `loop_paths` has the path of the loop that each body belongs to.
     """
 
@@ -151,4 +152,5 @@ class CodegenContext:
     clocks: list[Clock] = field(default_factory=list)
     loop_clocks: dict[Node, LoopClock] = field(default_factory=dict)
     debug: LineNumbers | None = None
+    rows: dict[int, Any] = field(default_factory=dict)
     loop_paths: dict[Block, str] = field(default_factory=dict)

@@ -82,6 +82,8 @@ def emit_kernel(
     grown = tuple(_give(e))
     w.builder.branch(e.exit.block)
     w.builder.position_at_end(e.exit.block)
+    for number, rows in e.rows.items():
+        w.builder.store(w.builder.load(rows, typ=I64), slots.out("rows", number))
     for scratch in e.heap_buffers:
         release(w, scratch.at(w))
     end(e)

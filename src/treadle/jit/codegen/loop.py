@@ -30,7 +30,7 @@ from treadle.jit.codegen.allocation import (
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried import delay_line, double_buffer, growable
 from treadle.jit.codegen.carried.growable import ResizableState
-from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
+from treadle.jit.codegen.carried.stacked import StackedOutput, recorded_results, stacked_outputs
 from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.failure import fail_if
@@ -82,7 +82,10 @@ def _run(
     go = context.access.scalar(operands.pop(0)) if op.has_condition else None
     _begin(context, node, op, operands, taken)
     stacks = stacked_outputs(context, node, op, limit)
-    counter = w.variable(I64, llvm.Constant(I64, 0))
+    zero = llvm.Constant(I64, 0)
+    numbers = recorded_results(context, node, stacks)
+    counter = w.early(I64, zero) if numbers else w.variable(I64, zero)
+    context.rows.update(dict.fromkeys(numbers, counter))
     strategy = context.schedule.loops[node].strategy
     if isinstance(strategy, Wavefront):
         emit_wavefront(context, strategy, counter, limit, emit_block)

@@ -302,6 +302,7 @@ class Kernel:
     limit of the run is exceeded. A loop nest that takes `parallel_threshold_ns` nanoseconds or more
     runs on several threads; 0: none does. `assumes`: some guards hold in most runs only, and a
     kernel without them can be made. `is_profiled`: the kernel tells how long its parts take.
+    `is_recorded`: it tells how many rows of each stacked result it has written.
     """
 
     inputs: tuple[Node, ...]
@@ -314,6 +315,7 @@ class Kernel:
     parallel_threshold_ns: int = 0
     assumes: bool = False
     is_profiled: bool = False
+    is_recorded: bool = False
 
 
 def static_shape(node: Node) -> tuple[int, ...]:

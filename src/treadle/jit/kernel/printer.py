@@ -179,5 +179,5 @@ def _attributes(kernel: Kernel) -> Iterator[str]:
         yield f"parallel_threshold_ns={kernel.parallel_threshold_ns}"
 
 
-KERNEL_FLAGS = ("limits_iterations", "limits_memory", "assumes", "is_profiled")
+KERNEL_FLAGS = ("limits_iterations", "limits_memory", "assumes", "is_profiled", "is_recorded")
 """The boolean attributes of a kernel."""

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -96,6 +97,7 @@ class CallLayout:
     bounds: Mapping[str, int]
     thread_pool: int | None
     outs: Mapping[tuple[str, Any], int]
+    rows: tuple[tuple[int, int], ...]
     escapes: tuple[Callable[[int], object], ...]
     laid: tuple[np.ndarray, ...]
     keepers: tuple[tuple[int, Keeper], ...]
@@ -140,6 +142,7 @@ class CallLayout:
             single.get("workspace"), {kind: single[kind] for kind in _BOUNDS if kind in single},
             single.get("team"),
             {(k, which): n for k in _OUTS for n, which in kinds.get(k, ())},
+            tuple((which, n) for n, which in kinds.get("rows", ())),
             tuple(escapes), tuple(laid), tuple(keepers),
         )  # fmt: skip
 
@@ -201,9 +204,7 @@ def invoke(
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, data_pointer_slot()
-    results = _results(compiled, lengths, context.bytes_left)
-    if context.memory is not None:
-        _take_memory(results, names, context.memory)
+    results = _results(compiled, lengths, context, names)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
     for number, which in layout.given:
@@ -225,10 +226,16 @@ def invoke(
             context.poll(path)
 
         slots[layout.poll] = id(poll)
-    if layout.bounds:
-        _call_bounded(compiled, results, slots, context, path)
-    else:
-        _call(compiled, results, slots, context, path)
+    call = _call_bounded if layout.bounds else _call
+    if context.memory is None:
+        call(compiled, results, slots, context, path)
+        return _with_objects(compiled, results, objects)
+    try:
+        call(compiled, results, slots, context, path)
+    except BaseException:
+        context.memory.wrote({names[which]: slots[n] for which, n in layout.rows})
+        raise
+    context.memory.wrote(dict.fromkeys(names))
     return _with_objects(compiled, results, objects)
 
 
@@ -316,14 +323,23 @@ def _where(compiled: CompiledKernel, told: Mapping[int, int]) -> tuple[str, tupl
     return loop.path, tuple(told[memory_limit.FIRST + k] for k in range(told[memory_limit.DEPTH]))
 
 
-def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room: int) -> list[Any]:
+def _results(
+    compiled: CompiledKernel,
+    lengths: Mapping[SymbolicDim, int],
+    context: RunContext,
+    names: Sequence[str],
+) -> list[Any]:
     """The arrays for results; None for one of unknown length."""
     made: list[Any] = []
+    room, memory = context.bytes_left, context.memory
+    new: Callable[..., np.ndarray] = np.empty
     try:
         for result in compiled.results:
+            if memory is not None:
+                new = partial(_memory, memory, names[len(made)])
             is_plain = not (result.is_open or result.is_weighed)
             made.append(
-                np.empty(result.shape, result.dtype) if is_plain else _open(result, lengths, room)
+                new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)
             )
     except (MemoryError, ValueError) as error:
         result, node = compiled.results[len(made)], compiled.kernel.results[len(made)]
@@ -336,12 +352,10 @@ def _results(compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int], room:
     return made
 
 
-def _take_memory(results: list[Any], names: Sequence[str], memory: Memory) -> None:
-    """Replace new arrays by memory that the run gives."""
-    for number, (name, made) in enumerate(zip(names, results, strict=True)):
-        if made is not None:
-            given = memory(name, made.shape, made.dtype)
-            results[number] = made if given is None else given
+def _memory(memory: Memory, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """The memory that the run gives for a result, or a new array."""
+    found: np.ndarray | None = memory.room(name, shape, dtype)
+    return np.empty(shape, dtype) if found is None else found
 
 
 def _counted(node: Node) -> str | None:
@@ -355,13 +369,18 @@ def _counted(node: Node) -> str | None:
     return around.path if isinstance(around, Loop) and around.length is None else None
 
 
-def _open(result: OutputSlot, lengths: Mapping[SymbolicDim, int], room: int) -> np.ndarray | None:
+def _open(
+    result: OutputSlot,
+    lengths: Mapping[SymbolicDim, int],
+    room: int,
+    new: Callable[..., np.ndarray],
+) -> np.ndarray | None:
     shape = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
     if -1 in shape:
         return None
     if result.is_weighed and prod(shape) * result.dtype.itemsize > room:
         return np.empty(0, result.dtype)
-    return np.empty(shape, result.dtype)
+    return new(tuple(shape), result.dtype)
 
 
 def _take_grown(

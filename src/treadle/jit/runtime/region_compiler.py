@@ -41,7 +41,7 @@ class RegionCompiler:
     `base` are the axes that are dynamic in every kernel, `known` the inputs whose value never
     changes. `store` keeps machine code for other processes. `threads` may share the work of a run.
     The kernels count iterations and bytes where a run limits them. `host_kernels` run the operators
-    without native code. `is_deterministic` and `is_profiled`: see
+    without native code. `is_deterministic`, `is_profiled` and `is_recorded`: see
     `engine.Jit`.
     """
 
@@ -55,6 +55,7 @@ class RegionCompiler:
     host_kernels: HostKernels = field(default_factory=HostKernels)
     is_deterministic: bool = False
     is_profiled: bool = False
+    is_recorded: bool = False
 
 
 def lowered(
@@ -88,6 +89,7 @@ def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:
         limits_iterations=compiler.limits_iterations,
         limits_memory=compiler.limits_memory,
         is_profiled=compiler.is_profiled,
+        is_recorded=compiler.is_recorded,
         parallel_threshold_ns=minimum_work_ns(compiler.threads),
     )
 

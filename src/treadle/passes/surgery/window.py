@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treadle import ops
 from treadle.ir import (
     Block,
     Carried,
@@ -24,16 +25,19 @@ from treadle.ir import (
     DType,
     Invariant,
     Iteration,
+    Leaf,
     Loop,
     Model,
     Role,
     Sliced,
     Stacked,
+    Step,
     Tensor,
     Type,
     Value,
     block_values,
     declared_rank,
+    defining_steps,
     ports,
     step_path,
 )
@@ -96,6 +100,7 @@ class LoopWindow:
 def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
     """The window of a loop of the main block, and its block, which is still open."""
     made = _Maker(Writer(Names(model), model.opsets.get("", 0)))
+    loop = _unconditional(loop)
     port = ports(loop)
     limit = go = ""
     trip = condition = None
@@ -136,6 +141,32 @@ def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
         count, goes_on, frozenset(added | made.invented),
     )  # fmt: skip
     return window, block
+
+
+def _unconditional(loop: Loop) -> Loop:
+    """The loop without a next condition, if that is the condition again, or always true."""
+    next_condition = ports(loop).next_condition
+    made = defining_steps(loop.body)
+    source = ops.resolve_copies(next_condition, made)
+    if next_condition is None or source is None:
+        return loop
+    is_kept = source is ports(loop).condition
+    array = _constant(loop.body, source, made.get(source))
+    is_true = array is not None and array.dtype == np.bool_ and bool(array.all())
+    if not (is_kept or is_true):
+        return loop
+    claims = loop.body.claims and (Declaration(), *loop.body.claims[1:])
+    body = replace(loop.body, results=(None, *loop.body.results[1:]), claims=claims)
+    return replace(loop, body=body)
+
+
+def _constant(body: Block, value: Value, maker: Step | None) -> np.ndarray | None:
+    """The content of a value that is a constant of the body."""
+    known = {constant.value: constant.array for constant in body.constants}
+    if isinstance(maker, Leaf) and (maker.domain, maker.op) == ("", "Constant"):
+        found = ops.fold(maker, (), 1, exact=False)
+        return found[0] if found else None
+    return known.get(value)
 
 
 class _Maker:

@@ -229,3 +229,23 @@ def _is_column(context: CodegenContext, part: Node, stack: Stack) -> bool:
     count = part.shape[stack.axis]
     is_plain = context.tile is None and not stack.reverse and stack.axis > 0
     return is_plain and column_tiles.are_columns(stack.element.shape, count, stack.axis)
+
+
+def recorded_results(
+    context: CodegenContext, node: Node, stacks: Sequence[StackedOutput]
+) -> list[int]:
+    """The results of a recorded kernel into which a loop writes its rows, in order, directly.
+
+    Not those of a loop that runs tile by tile, and so once for every tile.
+    """
+    if not context.kernel.is_recorded or context.tile or node.home is not context.kernel.main:
+        return []
+    return [
+        context.bound[each.part]
+        for each in stacks
+        if each.part in context.bound
+        and each.memory is not None
+        and each.rows_of_columns is None
+        and each.stack.axis == 0
+        and not each.stack.reverse
+    ]
