@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 
 from treadle import ops
 from treadle.errors import KernelError, RunError
-from treadle.ir import show_shape
 from treadle.jit.host.array_memory import (
     AdoptedBuffer,
     address,
@@ -27,11 +25,12 @@ from treadle.jit.host.kernels import HostKernels
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Kernel, Loop, Node, Result, SymbolicDim
+from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.runtime.clocks import Clocks, clocked
+from treadle.jit.runtime.result_arrays import OutputSlot, result_arrays
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
-from treadle.plan import FallbackRequired, Memory, RunContext
+from treadle.plan import FallbackRequired, RunContext
 
 _WORKSPACE_ALIGNMENT = 64
 """Alignment in bytes."""
@@ -57,25 +56,6 @@ Keeper = Callable[[list[Any]], Callable[[int], object]]
 
 class GuardFailed(FallbackRequired):
     """A guard that compares extents failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutputSlot:
-    """How a result is allocated: its shape and dtype, `is_open` with dynamic extents.
-
-    `is_weighed`: if the run allows fewer bytes, the kernel fails before writing it.
-    """
-
-    shape: tuple[int | SymbolicDim, ...]
-    dtype: np.dtype[Any]
-    is_open: bool
-    is_weighed: bool
-
-    @classmethod
-    def of(cls, node: Node, *, weighs: bool) -> OutputSlot:
-        """The slot for this node of a kernel."""
-        is_weighed = weighs and memory_limit.is_weighed_before(node)
-        return cls(node.shape, node.dtype.numpy, not node.is_static, is_weighed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +184,7 @@ def invoke(
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, data_pointer_slot()
-    results = _results(compiled, lengths, context, names)
+    results = result_arrays(compiled.results, compiled.kernel.results, lengths, context, names)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
     for number, which in layout.given:
@@ -321,66 +301,6 @@ def _where(compiled: CompiledKernel, told: Mapping[int, int]) -> tuple[str, tupl
     """The path of that loop, and the iterations as far as they are known."""
     loop = memory_limit.loops(compiled.kernel.main)[told[memory_limit.LOOP]]
     return loop.path, tuple(told[memory_limit.FIRST + k] for k in range(told[memory_limit.DEPTH]))
-
-
-def _results(
-    compiled: CompiledKernel,
-    lengths: Mapping[SymbolicDim, int],
-    context: RunContext,
-    names: Sequence[str],
-) -> list[Any]:
-    """The arrays for results; None for one of unknown length."""
-    made: list[Any] = []
-    room, memory = context.bytes_left, context.memory
-    new: Callable[..., np.ndarray] = np.empty
-    try:
-        for result in compiled.results:
-            if memory is not None:
-                new = partial(_memory, memory, names[len(made)])
-            is_plain = not (result.is_open or result.is_weighed)
-            made.append(
-                new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)
-            )
-    except (MemoryError, ValueError) as error:
-        result, node = compiled.results[len(made)], compiled.kernel.results[len(made)]
-        extents = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
-        shape = show_shape(tuple(None if e < 0 else e for e in extents))
-        reason = f"there is not enough memory for a result of {result.dtype}{shape}"
-        if (path := _counted(node)) is None:
-            raise Declined(reason) from error
-        raise RunError(reason, path) from error
-    return made
-
-
-def _memory(memory: Memory, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """The memory that the run gives for a result, or a new array."""
-    found: np.ndarray | None = memory.room(name, shape, dtype)
-    return np.empty(shape, dtype) if found is None else found
-
-
-def _counted(node: Node) -> str | None:
-    """The path of the loop of a result, if it runs exactly its trip count.
-
-    If a loop slices, interp first reports lengths that disagree.
-    """
-    while node.operands and not isinstance(node.op, Result):
-        node = node.operands[0]
-    around = node.operands[0].op if isinstance(node.op, Result) else None
-    return around.path if isinstance(around, Loop) and around.length is None else None
-
-
-def _open(
-    result: OutputSlot,
-    lengths: Mapping[SymbolicDim, int],
-    room: int,
-    new: Callable[..., np.ndarray],
-) -> np.ndarray | None:
-    shape = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
-    if -1 in shape:
-        return None
-    if result.is_weighed and prod(shape) * result.dtype.itemsize > room:
-        return np.empty(0, result.dtype)
-    return new(tuple(shape), result.dtype)
 
 
 def _take_grown(

@@ -1,0 +1,102 @@
+"""Allocates the results of a kernel, in memory that the run gives or in new arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import RunError
+from treadle.ir import show_shape
+from treadle.jit.kernel import memory_limit
+from treadle.jit.kernel.declined import Declined
+from treadle.jit.kernel.ir import Loop, Node, Result, SymbolicDim
+from treadle.plan import Memory, RunContext
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSlot:
+    """How a result is allocated: its shape and dtype, `is_open` with dynamic extents.
+
+    `is_weighed`: if the run allows fewer bytes, the kernel fails before writing it.
+    """
+
+    shape: tuple[int | SymbolicDim, ...]
+    dtype: np.dtype[Any]
+    is_open: bool
+    is_weighed: bool
+
+    @classmethod
+    def of(cls, node: Node, *, weighs: bool) -> OutputSlot:
+        """The slot for this node of a kernel."""
+        is_weighed = weighs and memory_limit.is_weighed_before(node)
+        return cls(node.shape, node.dtype.numpy, not node.is_static, is_weighed)
+
+
+def result_arrays(
+    slots: Sequence[OutputSlot],
+    nodes: Sequence[Node],
+    lengths: Mapping[SymbolicDim, int],
+    context: RunContext,
+    names: Sequence[str],
+) -> list[Any]:
+    """The arrays for the results of a kernel; None for one of unknown length.
+
+    The run may give memory for results, by the names of the region's outputs. Raises Declined or
+    RunError if there is not enough.
+    """
+    made: list[Any] = []
+    room, memory = context.bytes_left, context.memory
+    new: Callable[..., np.ndarray] = np.empty
+    try:
+        for result in slots:
+            if memory is not None:
+                new = partial(_memory, memory, names[len(made)])
+            is_plain = not (result.is_open or result.is_weighed)
+            made.append(
+                new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)
+            )
+    except (MemoryError, ValueError) as error:
+        result, node = slots[len(made)], nodes[len(made)]
+        extents = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
+        shape = show_shape(tuple(None if e < 0 else e for e in extents))
+        reason = f"there is not enough memory for a result of {result.dtype}{shape}"
+        if (path := _counted(node)) is None:
+            raise Declined(reason) from error
+        raise RunError(reason, path) from error
+    return made
+
+
+def _memory(memory: Memory, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """The memory that the run gives for a result, or a new array."""
+    found: np.ndarray | None = memory.room(name, shape, dtype)
+    return np.empty(shape, dtype) if found is None else found
+
+
+def _counted(node: Node) -> str | None:
+    """The path of the loop of a result, if it runs exactly its trip count.
+
+    If a loop slices, interp first reports lengths that disagree.
+    """
+    while node.operands and not isinstance(node.op, Result):
+        node = node.operands[0]
+    around = node.operands[0].op if isinstance(node.op, Result) else None
+    return around.path if isinstance(around, Loop) and around.length is None else None
+
+
+def _open(
+    result: OutputSlot,
+    lengths: Mapping[SymbolicDim, int],
+    room: int,
+    new: Callable[..., np.ndarray],
+) -> np.ndarray | None:
+    shape = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
+    if -1 in shape:
+        return None
+    if result.is_weighed and prod(shape) * result.dtype.itemsize > room:
+        return np.empty(0, result.dtype)
+    return new(tuple(shape), result.dtype)
