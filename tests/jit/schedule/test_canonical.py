@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import treadle
-from tests.jit.kernel_text import kernel_of
+from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.verifier import verify_kernel
 from treadle.jit.schedule.canonical import canonical
@@ -60,6 +62,68 @@ def test_axes_of_one_around_a_carried_value_go():
     made = simple(WIDE)
     assert "%4: float32[300] = carried 0" in made or ": float32[300] = carried 0" in made
     assert "view (i1)" in made, "the result has its axis again"
+
+
+GROWING = """kernel
+  %0: int64[] = constant 1
+  %1: float32[1,3,1,4] = input 0
+  %2: int64[] = input 1
+  %3 = loop trip %2 carries %4 = %1
+    %5 as e0: int64[] = dim 1 of value 0
+    %4: float32[1,e0,1,4] = carried 0
+    %6: float32[e0,4] = view (0, i0, 0, i1) of %4
+    %7: float32[1,4] = view (0, i1) of %6
+    %8 as e1: int64[] = add %5, %0
+    %9: float32[e1,4] = concat along 0 %6, %7
+    %10: float32[1,e1,1,4] = view (i1, i3) of %9
+    yield %10
+  %11 as e2: int64[] = dim 1 of value 0 of %3
+  %12: float32[1,e2,1,4] = result 0 of %3
+  return %12
+"""
+
+
+def test_axes_of_one_go_where_other_extents_change(rng):
+    made = simple(GROWING)
+    assert "dim 0 of value 0" in made
+    assert re.search(r"float32\[e\d+,4\] = carried 0", made)
+    x = rng.standard_normal((1, 3, 1, 4), np.float32)
+    for trip in (0, 1, 6):
+        (found,) = run_kernel(GROWING, x, np.array(trip))
+        np.testing.assert_array_equal(found, np.concatenate([x, *[x[:, :1]] * trip], 1))
+
+
+@pytest.mark.parametrize("outer", [0, 1, 2])
+@pytest.mark.parametrize("trip", [0, 1, 5])
+def test_batches_that_grow_and_shrink(outer, trip):
+    """A state of one batch gains a row or loses the rows below a bound, in a loop in a loop."""
+    text = """g (int64 m, int64 n, float[1, 3, 2] s) => (float[1, last, 2] t, float[1, kept, 2] u) {
+      t, u = Loop (m, "", s, s) <body = a (int64 j, bool p, float[1, L, 2] v, float[1, K, 2] w)
+        => (bool po, float[1, L2, 2] vo, float[1, K2, 2] wo) {
+        po = Identity (p)
+        vo, wo = Loop (n, "", v, w) <body = b (int64 i, bool c, float[1, A, 2] x, float[1, B, 2] y)
+          => (bool co, float[1, A2, 2] xo, float[1, B2, 2] yo) {
+          co = Identity (c)
+          zero = Constant <value_ints = [0]> ()
+          one = Constant <value_ints = [1]> ()
+          flat = Squeeze (x, zero)
+          row = Slice (flat, zero, one, zero)
+          twice = Add (row, row)
+          longer = Concat <axis = 0> (flat, twice)
+          xo = Unsqueeze (longer, zero)
+          rows = Squeeze (y, zero)
+          sums = ReduceSum <keepdims = 0> (rows, one)
+          bound = Cast <to = 1> (i)
+          above = Greater (sums, bound)
+          which = NonZero (above)
+          list = Squeeze (which, zero)
+          few = Gather <axis = 0> (rows, list)
+          yo = Unsqueeze (few, zero)
+        }>
+      }>
+    }"""
+    s = np.array([[[1, 2], [0, 1], [3, 4]]], np.float32)
+    both(text, {"m": np.array(outer), "n": np.array(trip), "s": s})
 
 
 STACKED = """kernel

@@ -52,14 +52,28 @@ def _form(loop: Loop, state: Node, after: Node) -> Form | None:
     """A simpler form of a carried value, as far as its next value shows."""
     if after is state:
         return Form(())
-    if not state.shape or state.shape != after.shape or _is_of_changing_shape(loop, state):
+    if not state.shape or len(state.shape) != len(after.shape):
         return None
     op = after.op
     if isinstance(op, View) and _adds_ones(after):
-        return Form((after.operands[0].shape,))
+        return _narrow(state, after)
+    if state.shape != after.shape or _is_of_changing_shape(loop, state):
+        return None
     if isinstance(op, Concat) and state.is_static and 1 < len(after.operands) <= _MAX_PARTS:
         return Form(tuple(operand.shape for operand in after.operands), op.axis)
     return None
+
+
+def _narrow(state: Node, after: Node) -> Form | None:
+    """The form without axes of extent 1 that the next value's view adds."""
+    ones = [extent == 1 for extent in state.shape]
+    if ones != [extent == 1 for extent in after.shape]:
+        return None
+    long = iter(axis for axis, is_one in enumerate(ones) if not is_one)
+    (given,) = after.operands
+    kept = tuple(None if extent == 1 else next(long) for extent in given.shape)
+    shape = tuple(1 if axis is None else state.shape[axis] for axis in kept)
+    return Form((shape,), kept=kept)
 
 
 def _is_of_changing_shape(loop: Loop, state: Node) -> bool:

@@ -17,7 +17,7 @@ from treadle.jit.kernel.ir import (
     Number,
     Result,
     Shape,
-    static_shape,
+    SymbolicDim,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
 
@@ -26,11 +26,13 @@ from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
 class Form:
     """How a value is carried: as values of these shapes; as none if it is invariant.
 
-    Along `axis` they are its parts; None: the only one has the same elements in order.
+    Along `axis` they are its parts. None: the only one has the same elements in order, and each of
+    its axes is one of `kept`, or of extent 1 (None).
     """
 
     shapes: tuple[Shape, ...]
     axis: int | None = None
+    kept: tuple[int | None, ...] = ()
 
 
 Forms = Mapping[Node, Form]
@@ -90,10 +92,7 @@ class CarriedRewrite:
         for number, state in enumerate(op.states):
             if state in self.forms:
                 first, form = made.numbers[number], self.forms[state]
-                parts = [
-                    builder.add(Result(first + k), state.dtype, states[first + k].shape, loop)
-                    for k in range(len(form.shapes))
-                ]
+                parts = [_last(builder, loop, states[first + k]) for k in range(len(form.shapes))]
                 made.lasts[number] = _whole(builder, parts, form, state, made.initials[number])
         self.written[node] = made
         return loop
@@ -117,10 +116,12 @@ class CarriedRewrite:
     def _state(self, rebuild: Rebuild, node: Node) -> Node:
         """The replacement of a carried argument: its old form, assembled from its parts."""
         number, made = _number(node), self.around[-1]
-        form = self.forms.get(node) or Form((rebuild.shape(node),))
+        form = self.forms.get(node) or _as_it_is(node)
         first = made.numbers[number]
         parts = [
-            rebuild.builder.param(CarriedArg(first + k), node.dtype, shape)
+            rebuild.builder.param(
+                CarriedArg(first + k), node.dtype, tuple(map(rebuild.number, shape))
+            )
             for k, shape in enumerate(form.shapes)
         ]
         return _whole(rebuild.builder, parts, form, node, made.initials[number])
@@ -141,8 +142,10 @@ class CarriedRewrite:
         op, builder = node.op, rebuild.builder
         assert isinstance(op, DimOf)
         if not node.operands:
-            number = self.around[-1].numbers[op.number]
-            return builder.param(DimOf(number, op.axis), DType.INT64, ())
+            made = self.around[-1]
+            form = self.forms.get(made.op.states[op.number])
+            axis = op.axis if form is None or not form.kept else form.kept.index(op.axis)
+            return builder.param(DimOf(made.numbers[op.number], axis), DType.INT64, ())
         (source,) = node.operands
         found = self.written.get(source)
         if found is not None and op.number in found.lasts:
@@ -156,10 +159,37 @@ def _number(state: Node) -> int:
     return state.op.number
 
 
+def _as_it_is(state: Node) -> Form:
+    return Form((state.shape,), kept=tuple(range(len(state.shape))))
+
+
+def _last(builder: KernelBuilder, loop: Node, state: Node) -> Node:
+    """The last value of a carried argument, with extents of its own where they change."""
+    number = _number(state)
+
+    def extent(axis: int, own: Number) -> Number:
+        source = own.source if isinstance(own, SymbolicDim) else None
+        if source is None or source.home is not state.home:
+            return own
+        name = own.name if isinstance(own, SymbolicDim) else ""
+        return builder.dim_of(builder.add(DimOf(number, axis), DType.INT64, (), loop), name)
+
+    shape = tuple(extent(axis, own) for axis, own in enumerate(state.shape))
+    return builder.add(Result(number), state.dtype, shape, loop)
+
+
 def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
     """A value in the form."""
+    if not form.shapes:
+        return []
     if form.axis is None:
-        return [builder.reshape(value, shape) for shape in form.shapes]
+        shape = [1 if axis is None else value.shape[axis] for axis in form.kept]
+        part_of = {axis: number for number, axis in enumerate(form.kept) if axis is not None}
+        axes = [
+            Axis(0, ((part_of[axis], 1),)) if axis in part_of else Axis()
+            for axis in range(len(value.shape))
+        ]
+        return [builder.view(value, shape, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
         axes = [Axis(first * (k == form.axis), ((k, 1),)) for k in range(len(shape))]
@@ -177,12 +207,10 @@ def _whole(
     if not parts:
         return initial
     if form.axis is None:
-        shape: list[Number] = list(static_shape(state)) if state.is_static else []
-        return builder.reshape(parts[0], shape or _wide(parts[0], state))
+        whole: list[Number] = [1] * len(state.shape)
+        for axis, extent in zip(form.kept, parts[0].shape, strict=True):
+            if axis is not None:
+                whole[axis] = extent
+        axes = [Axis() if axis is None else Axis(0, ((axis, 1),)) for axis in form.kept]
+        return builder.view(parts[0], whole, axes)
     return builder.add(Concat(form.axis), state.dtype, state.shape, *parts)
-
-
-def _wide(part: Node, state: Node) -> list[Number]:
-    """The shape of a state whose part has all its axes but some of extent 1."""
-    rest = iter([extent for extent in part.shape if extent != 1])
-    return [1 if extent == 1 else next(rest) for extent in state.shape]
