@@ -183,13 +183,13 @@ def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
     if not form.shapes:
         return []
     if form.axis is None:
-        shape = [1 if axis is None else value.shape[axis] for axis in form.kept]
+        narrow = [1 if axis is None else value.shape[axis] for axis in form.kept]
         part_of = {axis: number for number, axis in enumerate(form.kept) if axis is not None}
         axes = [
             Axis(0, ((part_of[axis], 1),)) if axis in part_of else Axis()
             for axis in range(len(value.shape))
         ]
-        return [builder.view(value, shape, axes)]
+        return [builder.view(value, narrow, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
         axes = [Axis(first * (k == form.axis), ((k, 1),)) for k in range(len(shape))]
