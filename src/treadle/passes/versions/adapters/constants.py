@@ -17,6 +17,7 @@ from treadle.ir import (
     Value,
     attribute,
 )
+from treadle.passes.versions.adapters.computed_places import largest
 from treadle.passes.versions.adapters.steps import first, having, operand, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -64,6 +65,8 @@ def count_to_input(at: Rewriter, step: Leaf) -> Adapted:
 @down("TopK", 10)
 def count_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
     """Turn the input K into an attribute, if it is constant."""
+    if at.array(operand(step, 1)) is None:
+        return largest(at, step)
     count = int(at.constant_of(operand(step, 1), "K").item())
     return having(replace(step, operands=(first(step),)), k=count)
 

@@ -7,7 +7,6 @@ from functools import reduce
 
 import numpy as np
 
-from treadle import ops
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.steps import first, having, operand, two, without
 from treadle.passes.versions.rewriter import Rewriter
@@ -22,6 +21,8 @@ _UNSIGNED = {
     DType.INT8: DType.UINT8, DType.INT16: DType.UINT16,
     DType.INT32: DType.UINT32, DType.INT64: DType.UINT64,
 }  # fmt: skip
+_NO_WHERE = (DType.INT8, DType.INT16, DType.UINT16)
+"""Element types for which onnxruntime has no kernel of Where."""
 _BITS = {DType.UINT8: 8, DType.UINT16: 16, DType.UINT32: 32, DType.UINT64: 64}
 
 
@@ -194,6 +195,12 @@ def remainder(at: Rewriter, step: Leaf) -> Adapted:
 
 def _with_sign_of(at: Rewriter, rest: Value, divisor: Value) -> Value:
     """A remainder with the sign of the divisor, from one with the sign of the dividend."""
+    dtype = at.dtype(rest)
+    if dtype in _BITS:
+        return rest
+    if dtype in _NO_WHERE:
+        wide = (at.cast(value, DType.INT32) for value in (rest, divisor))
+        return at.cast(_with_sign_of(at, *wide), dtype)
     zero = at.scalar_like(divisor, 0)
     crossed = at.op("Xor", at.op("Less", rest, zero), at.op("Less", divisor, zero))
     wrong = at.op("And", crossed, at.op("Not", at.op("Equal", rest, zero)))
@@ -202,16 +209,38 @@ def _with_sign_of(at: Rewriter, rest: Value, divisor: Value) -> Value:
 
 @down("BitShift", 11)
 def shift_by_power(at: Rewriter, step: Leaf) -> Adapted:
-    """Shift bytes and words by multiplying or dividing by a power of two."""
+    """Shift by multiplying or dividing by a power of two, in int64."""
     x, y = two(step)
     dtype = at.dtype(x)
-    if dtype not in (DType.UINT8, DType.UINT16):
-        raise NoForm(f"shifts of {dtype} have no form before opset 11")
-    exponent = at.op("Cast", y, to=ops.element_to_proto(DType.FLOAT32))
-    power = at.cast(at.op("Pow", at.const(np.float32(2)), exponent), DType.INT64)
-    wide = at.cast(x, DType.INT64)
-    op = "Mul" if at.attributes(step)["direction"] == "LEFT" else "Div"
-    return at.cast(at.op(op, wide, power), dtype)
+    bits = _BITS[dtype]
+    wide, most = at.cast(x, DType.INT64), at.const(np.int64(bits))
+    # a shift of 2^63 or more is negative as int64
+    count = at.cast(y, DType.INT64)
+    is_inside = at.op("Not", at.op("Less", count, at.const(np.int64(0))))
+    is_inside = at.op("And", is_inside, at.op("Less", count, most))
+    count = at.op("Where", is_inside, count, most)
+    if at.attributes(step)["direction"] == "LEFT":
+        return at.cast(at.op("Mul", wide, _power(at, count)), dtype)
+    return at.cast(_shifted_right(at, wide, count), dtype)
+
+
+def _power(at: Rewriter, count: Value) -> Value:
+    """2^count modulo 2^64 for counts from 0 to 64, as the bits of an int64."""
+    powers = np.array([2**k % 2**64 for k in range(65)], np.uint64)
+    return at.op("Gather", at.const(powers.view(np.int64)), count, axis=0)
+
+
+def _shifted_right(at: Rewriter, x: Value, count: Value) -> Value:
+    """The bits of an int64 as those of an unsigned number: its top bit moves by itself."""
+    zero, longest = at.const(np.int64(0)), at.const(np.int64(62))
+    is_top = at.op("Less", x, zero)
+    rest = at.op("Where", is_top, at.op("Sub", x, at.const(np.int64(-(2**63)))), x)
+    is_short = at.op("Less", count, at.const(np.int64(63)))
+    divisor = _power(at, at.op("Where", is_short, count, longest))
+    moved = at.op("Where", is_short, at.op("Div", rest, divisor), zero)
+    tops = np.array([2 ** (63 - k) if k < 64 else 0 for k in range(65)], np.uint64)
+    top = at.op("Gather", at.const(tops.view(np.int64)), count, axis=0)
+    return at.op("Add", moved, at.op("Where", is_top, top, zero))
 
 
 @down("BitwiseNot", 18)
@@ -289,8 +318,10 @@ def shift_of_signed(at: Rewriter, step: Leaf) -> Adapted:
     way, count = at.attributes(step)["direction"], at.cast(y, unsigned)
     if way == "LEFT":
         return at.cast(at.op("BitShift", at.cast(x, unsigned), count, direction=way), dtype)
-    ones = at.scalar_like(x, -1)
-    negative = at.op("Less", x, at.scalar_like(x, 0))
-    bits = at.op("Where", negative, at.op("Sub", ones, x), x)
-    made = at.cast(at.op("BitShift", at.cast(bits, unsigned), count, direction=way), dtype)
-    return at.op("Where", negative, at.op("Sub", ones, made), made)
+    wide = at.cast(x, DType.INT32) if dtype in _NO_WHERE else x
+    ones = at.scalar_like(wide, -1)
+    negative = at.op("Less", wide, at.scalar_like(wide, 0))
+    bits = at.op("Where", negative, at.op("Sub", ones, wide), wide)
+    made = at.op("BitShift", at.cast(bits, unsigned), count, direction=way)
+    made = at.cast(made, at.dtype(wide))
+    return at.cast(at.op("Where", negative, at.op("Sub", ones, made), made), dtype)

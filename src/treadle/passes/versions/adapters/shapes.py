@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from treadle.ir import BlockBuilder, DType, Leaf, Tensor, Value, attribute
+from treadle.passes.versions.adapters.computed_places import padded, sliced
 from treadle.passes.versions.adapters.steps import first, having, operand, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -87,7 +88,10 @@ def slice_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
     """Turn starts, ends and axes into attributes, if they are constant."""
     x = first(step)
     names = ("starts", "ends", "axes", "steps")
-    if any(at.array(value) is None for value in step.operands[1:3]):
+    numbers = [value for value in step.operands[1:] if value is not None]
+    if any(at.array(value) is None for value in numbers[2:]):
+        return sliced(at, step)
+    if any(at.array(value) is None for value in numbers[:2]):
         return _by_mask(at, step)
     lists = {
         name: [int(n) for n in at.constant_of(value, name).reshape(-1)]
@@ -96,7 +100,10 @@ def slice_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
     }
     steps = lists.pop("steps", [])
     if any(each != 1 for each in steps):
-        return _strided(at, x, lists, steps)
+        along = lists.get("axes", range(len(steps)))
+        if all(isinstance(at.dim(x, axis), int) for axis in along):
+            return _strided(at, x, lists, steps)
+        return sliced(at, step)
     axes = lists.get("axes")
     if axes is not None and min(axes, default=0) < 0:
         lists["axes"] = [axis % at.rank(x) for axis in axes]
@@ -109,9 +116,9 @@ def _by_mask(at: Rewriter, step: Leaf) -> Value:
     axes, steps = operand(step, 3), operand(step, 4)
     count = at.dim(starts, 0)
     if starts is None or ends is None or not isinstance(count, int):
-        raise NoForm("Slice along an unknown number of axes")
+        return sliced(at, step)
     if steps is not None and (at.constant_of(steps, "steps") != 1).any():
-        raise NoForm("Slice has no steps before opset 10")
+        return sliced(at, step)
     along = range(count) if axes is None else at.constant_of(axes, "axes")
     for position, axis in enumerate(int(each) % at.rank(x) for each in along):
         extent = at.extent(x, axis)
@@ -136,8 +143,7 @@ def _strided(at: Rewriter, x: Value, lists: dict[str, list[int]], steps: list[in
     ):
         axis = lists["axes"][position] if "axes" in lists else position
         extent = at.dim(x, axis)
-        if not isinstance(extent, int):
-            raise NoForm("Slice has no steps before opset 10", "fix the extent it slices")
+        assert isinstance(extent, int), "looked at before"
         places = range(extent)[slice(*_bounds(start, end, step, extent))]
         axis %= at.rank(x)
         x = at.op("Gather", x, at.ints(*places), axis=axis)
@@ -174,8 +180,11 @@ def pad_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
 def _surrounded(at: Rewriter, step: Leaf) -> Value:
     """Pads computed at run time: blocks of the value before and after, axis by axis."""
     x, pads, value = first(step), operand(step, 1), operand(step, 2)
-    if pads is None or at.attributes(step)["mode"] != "constant":
-        raise NoForm("pads is computed in the run", "make pads a constant")
+    if pads is None:
+        raise NoForm("an operand is absent")
+    mode = at.attributes(step)["mode"]
+    if mode != "constant":
+        return padded(at, x, pads, mode)
     rank = at.rank(x)
     filled = value if value is not None else at.scalar_like(x, 0)
     for axis in range(rank):
@@ -197,6 +206,10 @@ def _block(at: Rewriter, x: Value, filled: Value, extent: Value, axis: int) -> V
 @down("Pad", 18)
 def pad_all_axes(at: Rewriter, step: Leaf) -> Adapted:
     """Pads of some axes become pads of all."""
+    return _with_all_pads(at, step)
+
+
+def _with_all_pads(at: Rewriter, step: Leaf) -> Leaf:
     axes, pads = operand(step, 3), operand(step, 1)
     if axes is None or pads is None:
         return replace(step, operands=step.operands[:3])
@@ -234,7 +247,12 @@ def no_wrap(at: Rewriter, step: Leaf) -> Adapted:
     if at.attributes(step)["mode"] != "wrap":
         return step
     x, rank = first(step), at.rank(first(step))
-    axes, pads = operand(step, 3), at.constant_of(operand(step, 1), "pads").reshape(-1)
+    axes = operand(step, 3)
+    if at.array(operand(step, 1)) is None or (axes is not None and at.array(axes) is None):
+        whole = _with_all_pads(at, step).operands[1]
+        assert whole is not None, "Pad has pads"
+        return padded(at, x, whole, "wrap")
+    pads = at.constant_of(operand(step, 1), "pads").reshape(-1)
     places = range(rank) if axes is None else at.constant_of(axes, "axes")
     for position, axis in enumerate(int(index) % rank for index in places):
         x = _wrapped(at, x, axis, int(pads[position]), int(pads[position + len(pads) // 2]))
@@ -247,7 +265,10 @@ def _wrapped(at: Rewriter, x: Value, axis: int, before: int, behind: int) -> Val
         raise NoForm("Pad wraps around an axis whose extent is not known", "fix the extent")
     if not (before or behind):
         return x
-    places = np.arange(-before, extent + behind) % extent
+    kept = np.arange(extent)[max(-before, 0) : extent + min(behind, 0)]
+    if not kept.size:
+        raise NoForm("Pad wraps around an axis of which nothing is left")
+    places = np.pad(kept, (max(before, 0), max(behind, 0)), mode="wrap")
     return at.op("Gather", x, at.const(places.astype(np.int64)), axis=axis)
 
 
