@@ -8,12 +8,12 @@ import treadle
 from treadle.errors import Unsupported
 
 MODEL = """<ir_version: 8, opset_import: ["" : 19]>
-g (float[4] x, float[2,2] w, int64[1] k, int64[2] k2, string[2] s, bool q, float[2] b) => ({out}) {{
+g (float[4] x, float[U] u, float[2,2] w, int64[1] k, string[2] s, bool q, float[2] b) => ({out}) {{
   {steps}
 }}"""
 CLAUSES = {
     "first version": ("float y", "y = Det (w)", 10, "Det-11 is the first version"),
-    "input": ("float[N] y, int64[N] z", "y, z = TopK (x, k)", 9, "TopK-1 has no input K"),
+    "input": ("float[N] y, int64[N] z", "y, z = TopK (u, k)", 9, "TopK-1 has no input K"),
     "attribute": (
         "float[N,M] y",
         'y = Resize <mode = "cubic", cubic_coeff_a = -0.5> (w, , b)',
@@ -21,12 +21,6 @@ CLAUSES = {
         "Resize-10 has no attribute cubic_coeff_a",
     ),
     "element type": ("bool[2] y", "y = Equal (s, s)", 13, "Equal-13 does not take tensor(string)"),
-    "description": (
-        "float[N] y",
-        'y = Pad <mode = "wrap"> (x, k2)',
-        11,
-        "Pad-11 describes mode, pads otherwise",
-    ),
     "branches": (
         "float[N] y",
         """y = If (q) <then_branch = t () => (float[2] a) { a = Identity (b) },
