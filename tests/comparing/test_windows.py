@@ -1,6 +1,7 @@
 """Long loops are compared in windows, with the same result as without windows."""
 
 import numpy as np
+import onnx
 import pytest
 
 import treadle
@@ -110,3 +111,51 @@ def test_a_note_names_a_long_loop_inside_another(monkeypatch):
     found = treadle.compare(NESTED, NESTED, FEEDS)
     (note,) = found.notes
     assert note.startswith("main/loop_1.body/loop_1 ran 2 times, and all its values were held")
+
+
+def _with_slashes(text: str, *names: str) -> onnx.ModelProto:
+    """The model with "in/NAME" in place of these names, as exporters write them."""
+    model = onnx.parser.parse_model(text)
+    for name in names:
+        rename_value(model.graph, name, f"in/{name}")
+    return model
+
+
+def rename_value(graph: onnx.GraphProto, old: str, new: str) -> None:
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        value.name = new if value.name == old else value.name
+    for node in graph.node:
+        for names in (node.input, node.output):
+            names[:] = [new if each == old else each for each in names]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                rename_value(attribute.g, old, new)
+
+
+def test_names_with_slashes_keep_their_paths_in_windows(windows):
+    _, feeds = FORMS["counted"]
+    model = _with_slashes(COUNTED, "h", "ys", "w", "y", "c2")
+    found = treadle.compare(model, (model, "interp"), feeds)
+    assert found
+    assert not found.unmatched_got
+    for columns in (found.got, found.wanted):
+        assert columns["main/in/h"].path == "main"
+        assert columns["main/in/h"].name == "in/h"
+
+
+def test_names_with_slashes_keep_their_paths_in_unrolled_models():
+    _, feeds = FORMS["counted"]
+    model = _with_slashes(COUNTED, "y", "c2")
+    model = treadle.specialize(model, inputs={"m": feeds["m"]})
+    unrolled = treadle.unroll(model)
+    found = treadle.compare(unrolled, model, {name: feeds[name] for name in ("x", "h0")})
+    assert found
+    made = found.got["main/loop_1.body/in/y"]
+    assert (made.path, made.name, len(made)) == ("main/loop_1.body", "in/y", 7)
+
+
+def test_a_recording_of_another_model_is_an_error(tmp_path):
+    model, feeds = FORMS["counted"]
+    np.savez(tmp_path / "other.npz", hidden=np.zeros((3, 4)))
+    with pytest.raises(treadle.InputError, match=r"no value in common.* the second hidden"):
+        treadle.compare(model, tmp_path / "other.npz", feeds)

@@ -13,6 +13,8 @@ from treadle.comparing.parts import parts_of
 from treadle.comparing.sides import Side, side_of
 from treadle.comparing.survey import Survey
 from treadle.comparing.unequal import Bounds
+from treadle.errors import InputError
+from treadle.messages import join_words
 from treadle.report import Difference
 from treadle.report import compare as compare_outputs
 from treadle.tracing import Selector
@@ -47,7 +49,8 @@ def compare(
     earliest step whose inputs agree and whose results do not; for a loop that runs more often, or a
     branch that takes another side, it is that step itself.
 
-    Raises InputError for an unknown side or name, RunError if a side fails.
+    Raises InputError for an unknown side or name, and for a recording that has nothing in common
+    with the other side; RunError if a side fails.
     """
     got, wanted = side_of(a, "the first side"), side_of(b, "the second side")
     given = {} if feeds is None else dict(feeds)
@@ -57,6 +60,11 @@ def compare(
     for part in parts:
         survey.add(part)
     survey.finish()
+    if not survey.matches and not (outputs[0] and outputs[1]):
+        raise InputError(
+            f"{got.label} and {wanted.label} have no value in common, by name or by data:"
+            f" the first has {_named(survey, 0)}, the second {_named(survey, 1)}; give names"
+        )
     differences = _outputs(*outputs, rtol, atol)
     return Comparison(
         differences,
@@ -68,6 +76,10 @@ def compare(
         survey.wanted,
         survey.growth,
     )
+
+
+def _named(survey: Survey, side: int) -> str:
+    return join_words(survey.unmatched[side], 3) or "no value"
 
 
 def _outputs(got: Feeds, wanted: Feeds, rtol: float | None, atol: float | None) -> list[Difference]:

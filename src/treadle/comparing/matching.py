@@ -12,7 +12,7 @@ from treadle.comparing.unequal import Bounds, first_unequal
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import Model, walk_block
 from treadle.passes import ITERATION, SOURCE_PATH
-from treadle.tracing import Column, Iterations
+from treadle.tracing import Column, Iterations, Place
 
 How = Literal["given", "name", "provenance", "data"]
 Columns = Mapping[str, Column]
@@ -109,10 +109,10 @@ def _kind(column: Column) -> Any:
 _LOOKED_AT = 64
 
 
-def results_by_step(model: Model) -> dict[tuple[str, int], str]:
-    """The path and name of every result, by the path of its step and its number there."""
+def results_by_step(model: Model) -> dict[tuple[str, int], Place]:
+    """The place of every result, by the path of its step and its number there."""
     return {
-        (visit.path, number): f"{visit.path.rpartition('/')[0]}/{value.name}"
+        (visit.path, number): Place(visit.path.rpartition("/")[0], value.name)
         for visit in walk_block(model.main)
         for number, value in enumerate(visit.step.results)
         if value is not None
@@ -125,28 +125,33 @@ def by_provenance(columns: Columns, model: Model, wanted: Model) -> dict[str, Co
     The metadata of a copied step hold its original path and iteration. Columns are returned under
     the names of `wanted`; values without a name there are unchanged.
     """
-    names = results_by_step(wanted)
-    parts: dict[str, list[tuple[Iterations, Column]]] = {}
-    left = dict(columns)
+    places = results_by_step(wanted)
+    there = {place.full_name for place in places.values()}
+    parts: dict[Place, list[tuple[Iterations, Column]]] = {}
+    left, moved = dict(columns), set[str]()
     for visit in walk_block(model.main):
         known = dict(visit.step.info.metadata)
         if SOURCE_PATH not in known or ITERATION not in known:
             continue
         numbers = tuple(map(int, known[ITERATION].split(",")))
+        if len(numbers) != known[SOURCE_PATH].count(".body/"):
+            continue  # it stands for the loop itself, such as for a part of a stacked result
         for number, value in enumerate(visit.step.results):
             full = "" if value is None else f"{visit.path.rpartition('/')[0]}/{value.name}"
-            name = names.get((known[SOURCE_PATH], number))
-            if name is not None and full in left:
-                parts.setdefault(name, []).append((numbers, left.pop(full)))
-    return left | {name: _joined(name, found) for name, found in parts.items()}
+            place = places.get((known[SOURCE_PATH], number))
+            if place is not None and full in left:
+                parts.setdefault(place, []).append((numbers, left[full]))
+                if full not in there:  # the last iteration's may be the loop's result too
+                    moved.add(full)
+    left = {name: column for name, column in left.items() if name not in moved}
+    return left | {place.full_name: _joined(place, found) for place, found in parts.items()}
 
 
-def _joined(full: str, parts: Sequence[tuple[Iterations, Column]]) -> Column:
+def _joined(place: Place, parts: Sequence[tuple[Iterations, Column]]) -> Column:
     times = [
         ((*numbers, *inner), value)
         for numbers, column in sorted(parts, key=lambda part: part[0])
         for inner, value in column.items()
     ]
-    path, _, name = full.rpartition("/")
     at = np.array([numbers for numbers, _ in times], np.int64).reshape(len(times), -1)
-    return Column(path, name, [value for _, value in times], at)
+    return Column(*place, [value for _, value in times], at)

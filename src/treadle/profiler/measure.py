@@ -58,7 +58,7 @@ def profile(model: object, feeds: Mapping[str, object], *, runs: int = 20) -> Ru
     expect(feeds, Mapping, "feeds", "a dict of inputs by name")
     if runs < 1:
         raise InputError(f"runs is {runs}, wanted 1 or more")
-    name = _name(model)
+    name = _name(model._source if isinstance(model, InferenceSession) else model)
     session = model if isinstance(model, InferenceSession) else InferenceSession(model)
     program, first = _compiled(session._programs.profiled(("jit",), ""), feeds)
     ran, seconds = _watched(program, feeds, runs)

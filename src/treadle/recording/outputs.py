@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.passes import Exposure, Form, Target
-from treadle.tracing import Column
+from treadle.tracing import Column, Place
 
 
 def columns(
@@ -17,19 +17,22 @@ def columns(
 ) -> Iterator[Column]:
     """What the outputs of an exposed model say of each value; of those never made too if asked."""
     for target, names in exposure.names.items():
-        path, name = place_of(target)
+        place = place_of(target)
         given = {kind: outputs[called] for kind, called in names.items()}
         made, numbers, extents = _made(target, given)
         if len(made) or never_made:
-            yield Column(path, name, made, numbers, extents, target.step)
+            yield Column(*place, made, numbers, extents, target.step)
 
 
-def place_of(target: Target) -> tuple[str, str]:
+def place_of(target: Target) -> Place:
     """The path and the name under which a value is recorded."""
-    if not target.extra:
-        return target.path, target.name
-    path, _, name = target.output.rpartition("/")
-    return path, name
+    return place_of_step(target.output) if target.extra else Place(target.path, target.name)
+
+
+def place_of_step(extra: str) -> Place:
+    """The place of what is recorded of a step, such as "main/loop_3@trips"."""
+    path, _, name = extra.rpartition("/")
+    return Place(path, name)
 
 
 def _made(target: Target, given: Mapping[str, Any]) -> tuple[Any, Any, tuple[int, ...]]:

@@ -91,11 +91,11 @@ class RunBuffers:
 
 
 def _written(target: Target, array: np.ndarray) -> Column:
-    path, name = place_of(target)
+    place = place_of(target)
     extents, shape = array.shape[: target.depth], array.shape[target.depth :]
     if not target.depth:
-        return Column(path, name, [array], np.zeros((1, 0), np.int64), (), target.step)
-    return Column(path, name, array.reshape(prod(extents), *shape), None, extents, target.step)
+        return Column(*place, [array], np.zeros((1, 0), np.int64), (), target.step)
+    return Column(*place, array.reshape(prod(extents), *shape), None, extents, target.step)
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:

@@ -14,10 +14,10 @@ from treadle.feeds import bind
 from treadle.ir import Leaf, Loop, Model, ports, step_path, walk
 from treadle.ops import RANDOM
 from treadle.passes.surgery import LoopWindow, Stage, stages
-from treadle.recording.outputs import columns
+from treadle.recording.outputs import columns, place_of_step
 from treadle.recording.row_buffers import RowBuffers
 from treadle.recording.run_limits import Remaining, without_fallback
-from treadle.tracing import Column, Selector
+from treadle.tracing import Column, Place, Selector
 
 Feeds = Mapping[str, Any]
 Run = Callable[..., dict[str, Any]]
@@ -262,13 +262,13 @@ class StagedRun:
         for parts, each in zip(loop.parts, window.stacks, strict=True):
             self._values[each.result] = _joined(parts, each.role.axis, each.role.reverse)
         self._number, self._loop = self._number + 1, None
-        own = {
-            name: self._values[column.name] for name, column in loop.own.items() if "@" not in name
-        }
-        own[f"{window.path}@trips"] = np.int64(loop.start)
-        if f"{window.path}@ended" in loop.own:
-            own[f"{window.path}@ended"] = np.bool_(loop.limit is None or loop.start < loop.limit)
-        return {name: _once(name, value, window.path) for name, value in own.items()}
+        trips, ended = (place_of_step(f"{window.path}@{extra}") for extra in ("trips", "ended"))
+        asked = {column.place for column in loop.own.values()}
+        own = {each: self._values[each.name] for each in asked - {trips, ended}}
+        own[trips] = np.int64(loop.start)
+        if ended in asked:
+            own[ended] = np.bool_(loop.limit is None or loop.start < loop.limit)
+        return {each.full_name: _once(each, value, window.path) for each, value in own.items()}
 
     def _begun(self) -> _Progress:
         """The progress of the next or current loop, which begins if it has not."""
@@ -331,10 +331,9 @@ class StagedRun:
         return parts[self._number].window if self._number < len(parts) else None
 
 
-def _once(full: str, value: Any, step: str) -> Column:
+def _once(place: Place, value: Any, step: str) -> Column:
     """The recorded occurrence of a value of the main block."""
-    path, _, name = full.rpartition("/")
-    return Column(path, name, [np.asarray(value)], np.zeros((1, 0), np.int64), (), step)
+    return Column(*place, [np.asarray(value)], np.zeros((1, 0), np.int64), (), step)
 
 
 def _matches(pattern: str, model: Model) -> bool:

@@ -1,6 +1,6 @@
 """Events of loading and running, and their listeners; independent of the engines."""
 
-from treadle.tracing.columns import Column
+from treadle.tracing.columns import Column, Place
 from treadle.tracing.events import (
     BranchTaken,
     Event,
@@ -34,6 +34,7 @@ __all__ = [
     "Listener",
     "LoopEnded",
     "LoopStarted",
+    "Place",
     "Progress",
     "Recorder",
     "Selectable",

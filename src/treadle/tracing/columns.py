@@ -6,13 +6,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treadle.errors import InputError
 from treadle.tracing.events import Iterations
 from treadle.tracing.values import size_of
+
+
+class Place(NamedTuple):
+    """Where a value is: the path of its block, "" where none is known, and its name.
+
+    Names may have slashes, so the two cannot be told apart in `full_name`.
+    """
+
+    path: str
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        """The path and the name, the name alone where no path is known."""
+        return f"{self.path}/{self.name}" if self.path else self.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +54,12 @@ class Column:
     @property
     def full_name(self) -> str:
         """The path and the name, the name alone where no path is known."""
-        return f"{self.path}/{self.name}" if self.path else self.name
+        return self.place.full_name
+
+    @property
+    def place(self) -> Place:
+        """The path and the name."""
+        return Place(self.path, self.name)
 
     def __len__(self) -> int:
         return len(self.made)
