@@ -40,7 +40,7 @@ class Memory(Protocol):
         ...
 
     def wrote(self, rows: Mapping[str, int | None]) -> None:
-        """Results were written: all rows, or `rows` of them by a run that ends early; None is all."""
+        """Results were written: this number of rows by a run that ends early; None for all."""
         ...
 
 
