@@ -40,7 +40,8 @@ def _read(pyarrow: Any, array: Any) -> Column | None:
     if types.is_floating(type_):
         return Stacked(array.to_numpy(zero_copy_only=False), nulls)
     if types.is_integer(type_) or types.is_boolean(type_):
-        filled = array.fill_null(0) if array.null_count else array
+        zero = False if types.is_boolean(type_) else 0
+        filled = array.fill_null(zero) if array.null_count else array
         return Stacked(filled.to_numpy(zero_copy_only=False), nulls)
     if types.is_fixed_size_list(type_):
         size = type_.list_size
