@@ -12,7 +12,7 @@ from treadle.comparing.unequal import Bounds, first_unequal
 from treadle.errors import InputError, did_you_mean
 from treadle.ir import Model, walk_block
 from treadle.passes import ITERATION, SOURCE_PATH
-from treadle.tracing import Column, Iterations, Place
+from treadle.tracing import Column, Iterations, QualifiedName
 
 How = Literal["given", "name", "provenance", "data"]
 Columns = Mapping[str, Column]
@@ -109,10 +109,10 @@ def _kind(column: Column) -> Any:
 _LOOKED_AT = 64
 
 
-def results_by_step(model: Model) -> dict[tuple[str, int], Place]:
+def results_by_step(model: Model) -> dict[tuple[str, int], QualifiedName]:
     """The place of every result, by the path of its step and its number there."""
     return {
-        (visit.path, number): Place(visit.path.rpartition("/")[0], value.name)
+        (visit.path, number): QualifiedName(visit.path.rpartition("/")[0], value.name)
         for visit in walk_block(model.main)
         for number, value in enumerate(visit.step.results)
         if value is not None
@@ -127,7 +127,7 @@ def by_provenance(columns: Columns, model: Model, wanted: Model) -> dict[str, Co
     """
     places = results_by_step(wanted)
     there = {place.full_name for place in places.values()}
-    parts: dict[Place, list[tuple[Iterations, Column]]] = {}
+    parts: dict[QualifiedName, list[tuple[Iterations, Column]]] = {}
     left, moved = dict(columns), set[str]()
     for visit in walk_block(model.main):
         known = dict(visit.step.info.metadata)
@@ -147,7 +147,7 @@ def by_provenance(columns: Columns, model: Model, wanted: Model) -> dict[str, Co
     return left | {place.full_name: _joined(place, found) for place, found in parts.items()}
 
 
-def _joined(place: Place, parts: Sequence[tuple[Iterations, Column]]) -> Column:
+def _joined(place: QualifiedName, parts: Sequence[tuple[Iterations, Column]]) -> Column:
     times = [
         ((*numbers, *inner), value)
         for numbers, column in sorted(parts, key=lambda part: part[0])

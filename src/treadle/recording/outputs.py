@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.passes import Exposure, Form, Target
-from treadle.tracing import Column, Place
+from treadle.tracing import Column, QualifiedName
 
 
 def columns(
@@ -24,15 +24,15 @@ def columns(
             yield Column(*place, made, numbers, extents, target.step)
 
 
-def place_of(target: Target) -> Place:
+def place_of(target: Target) -> QualifiedName:
     """The path and the name under which a value is recorded."""
-    return place_of_step(target.output) if target.extra else Place(target.path, target.name)
+    return place_of_step(target.output) if target.extra else QualifiedName(target.path, target.name)
 
 
-def place_of_step(extra: str) -> Place:
+def place_of_step(extra: str) -> QualifiedName:
     """The place of what is recorded of a step, such as "main/loop_3@trips"."""
     path, _, name = extra.rpartition("/")
-    return Place(path, name)
+    return QualifiedName(path, name)
 
 
 def _made(target: Target, given: Mapping[str, Any]) -> tuple[Any, Any, tuple[int, ...]]:

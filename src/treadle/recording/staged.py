@@ -17,7 +17,7 @@ from treadle.passes.surgery import LoopWindow, Stage, stages
 from treadle.recording.outputs import columns, place_of_step
 from treadle.recording.row_buffers import RowBuffers
 from treadle.recording.run_limits import Remaining, without_fallback
-from treadle.tracing import Column, Place, Selector
+from treadle.tracing import Column, QualifiedName, Selector
 
 Feeds = Mapping[str, Any]
 Run = Callable[..., dict[str, Any]]
@@ -263,7 +263,7 @@ class StagedRun:
             self._values[each.result] = _joined(parts, each.role.axis, each.role.reverse)
         self._number, self._loop = self._number + 1, None
         trips, ended = (place_of_step(f"{window.path}@{extra}") for extra in ("trips", "ended"))
-        asked = {column.place for column in loop.own.values()}
+        asked = {column.qualified_name for column in loop.own.values()}
         own = {each: self._values[each.name] for each in asked - {trips, ended}}
         own[trips] = np.int64(loop.start)
         if ended in asked:
@@ -331,7 +331,7 @@ class StagedRun:
         return parts[self._number].window if self._number < len(parts) else None
 
 
-def _once(place: Place, value: Any, step: str) -> Column:
+def _once(place: QualifiedName, value: Any, step: str) -> Column:
     """The recorded occurrence of a value of the main block."""
     return Column(*place, [np.asarray(value)], np.zeros((1, 0), np.int64), (), step)
 

@@ -1,6 +1,6 @@
 """Events of loading and running, and their listeners; independent of the engines."""
 
-from treadle.tracing.columns import Column, Place
+from treadle.tracing.columns import Column, QualifiedName
 from treadle.tracing.events import (
     BranchTaken,
     Event,
@@ -34,8 +34,8 @@ __all__ = [
     "Listener",
     "LoopEnded",
     "LoopStarted",
-    "Place",
     "Progress",
+    "QualifiedName",
     "Recorder",
     "Selectable",
     "Selector",

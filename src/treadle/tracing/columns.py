@@ -15,7 +15,7 @@ from treadle.tracing.events import Iterations
 from treadle.tracing.values import size_of
 
 
-class Place(NamedTuple):
+class QualifiedName(NamedTuple):
     """Where a value is: the path of its block, "" where none is known, and its name.
 
     Names may have slashes, so the two cannot be told apart in `full_name`.
@@ -54,12 +54,12 @@ class Column:
     @property
     def full_name(self) -> str:
         """The path and the name, the name alone where no path is known."""
-        return self.place.full_name
+        return self.qualified_name.full_name
 
     @property
-    def place(self) -> Place:
+    def qualified_name(self) -> QualifiedName:
         """The path and the name."""
-        return Place(self.path, self.name)
+        return QualifiedName(self.path, self.name)
 
     def __len__(self) -> int:
         return len(self.made)
