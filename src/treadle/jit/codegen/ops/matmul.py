@@ -26,8 +26,8 @@ from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
+from treadle.jit.schedule.large_products import is_prefetched, is_streamed
 from treadle.jit.schedule.storage import Storage, stored_transpose
-from treadle.jit.schedule.streamed_products import is_streamed
 
 _L1_BYTES = 24_576
 """Matrices up to this size stay in the L1 cache."""
@@ -114,7 +114,7 @@ def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution)
             lambda row, k: made.left(left, row, k),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
-            (context.access.scope_of(right), made.all.scope),
+            (context.access.scope_of(right), made.all.scope), is_prefetched=is_prefetched(node),
         ))  # fmt: skip
     context.access.buffers[node] = made.own(node)
 
@@ -139,7 +139,7 @@ def _product(
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, column)),
         lambda row, column: context.access.address(buffer, (*batch, own(row), column)),
         (context.access.scope_of(right), buffer.scope), _turns(context, node),
-        is_streamed(node) and right not in context.access.packed,
+        is_streamed(node) and right not in context.access.packed, is_prefetched(node),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
-from treadle.jit.codegen.llvm_types import I1, I32, VOID, register_type
+from treadle.jit.codegen.llvm_types import I1, I8, I32, POINTER, VOID, register_type
 from treadle.jit.codegen.ops.streamed_product import emit_streamed, streamed_columns
 from treadle.jit.codegen.ops.vector_product import Product, multiply_add, splat
 from treadle.jit.codegen.parallel import parallel_range
@@ -25,6 +25,8 @@ from treadle.jit.schedule.cost_model import per_product
 
 MAX_ROWS = 4
 """The number of result rows computed together."""
+_READ_INTO_L2 = (0, 2, 1)
+"""LLVM's words for a prefetch: to read, of medium locality, of data."""
 _MIN_ACCUMULATORS = 8
 """Independent sums that hide the latency of a multiply-add."""
 
@@ -228,6 +230,8 @@ def _add(
             loaded = _load(context, product, block, number, address, vector)
             context.access.aliases.mark(loaded, product.scopes[0])
             columns.append(loaded)
+            if product.is_prefetched:
+                _prefetch(context, product, address, block.count * vector.count)
         for row, own in enumerate(totals):
             factor = splat(
                 context, product.left(context.builder.add(block.row, row), position), vector
@@ -235,6 +239,17 @@ def _add(
             for total, column in zip(own, columns, strict=True):
                 before = b.load(total, typ=vector)
                 b.store(multiply_add(context, product.dtype, factor, column, before), total)
+
+
+def _prefetch(context: CodegenContext, product: Product, address: Any, columns: int) -> None:
+    """Ask for the elements `columns` further on, in the order of panels, into the L2 cache."""
+    b, width = context.builder.builder, columns * product.dtype.numpy.itemsize
+    ahead = context.builder.index(width)
+    if product.is_backward is not None:
+        ahead = b.select(product.is_backward, context.builder.index(-width), ahead)
+    further = b.gep(address, [ahead], source_etype=I8)
+    function = context.builder.external("llvm.prefetch.p0", VOID, POINTER, I32, I32, I32)
+    b.call(function, [further, *(llvm.Constant(I32, number) for number in _READ_INTO_L2)])
 
 
 def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:

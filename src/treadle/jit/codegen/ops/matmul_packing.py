@@ -15,8 +15,8 @@ from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, static_shape
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.large_products import is_streamed
 from treadle.jit.schedule.storage import Storage, stored_transpose
-from treadle.jit.schedule.streamed_products import is_streamed
 
 _CACHE_LINE_BYTES = 64
 _PAGE_BYTES = 4096

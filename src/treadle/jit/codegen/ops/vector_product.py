@@ -22,7 +22,8 @@ class Product:
 
     `left` reads an element, `right` and `result` return the address of a row from a column on;
     `scopes` are their alias scopes. If `is_backward` holds at run time, the order is reversed.
-    `is_streamed`: the right operand is read in the order of memory.
+    `is_streamed`: the right operand is read in the order of memory. `is_prefetched`: its next panel
+    is asked for while one is read.
     """
 
     dtype: DType
@@ -35,6 +36,7 @@ class Product:
     scopes: tuple[str, str]
     is_backward: Any = None
     is_streamed: bool = False
+    is_prefetched: bool = False
 
     def from_column(self, context: CodegenContext, first: int) -> Product:
         """The product of the columns from one on."""
