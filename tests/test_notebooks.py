@@ -18,6 +18,7 @@ def shown() -> dict[str, object]:
         "model": treadle.load(SMOOTH),
         "session": session,
         "finding": treadle.check(SMOOTH.replace("Concat <axis = 0>", "Concat"))[0],
+        "findings": treadle.check(SMOOTH.replace("Concat <axis = 0>", "Concat")),
         "recorder": recorder,
         "comparison": treadle.compare(other, SMOOTH, FEEDS),
         "profile": treadle.profile(SMOOTH, FEEDS, runs=1),

@@ -11,7 +11,7 @@ from treadle import checks, formats, passes
 from treadle.arguments import expect, expect_model, expect_path, names_of
 from treadle.boundary import public
 from treadle.build import build
-from treadle.errors import ConfigurationError, Finding, InputTypeError, Unsupported
+from treadle.errors import ConfigurationError, Finding, Findings, InputTypeError, Unsupported
 from treadle.infer import infer as infer_types
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.limits import LoadLimits, making, within
@@ -109,7 +109,7 @@ def check(
     """
     portable = names_of(portable, checks.RUNTIMES, "portable")
     with within(limits):
-        return _checked(source, portable)
+        return Findings(_checked(source, portable))
 
 
 def _checked(source: object, portable: Collection[str]) -> list[Finding]:

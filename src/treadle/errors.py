@@ -37,6 +37,7 @@ __all__ = [
     "ConfigurationError",
     "DataError",
     "Finding",
+    "Findings",
     "InputError",
     "InputTypeError",
     "InternalCompilerWarning",
@@ -89,6 +90,16 @@ class Finding:
 
     def _repr_html_(self) -> str:
         return markup.preformatted(str(self))
+
+
+class Findings(list[Finding]):
+    """The findings of a model, a list that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return markup.preformatted("no findings")
+        rows = [(each.code, each.severity, each.path, each.message, each.hint) for each in self]
+        return markup.table(("rule", "severity", "path", "finding", "hint"), rows)
 
 
 class TreadleError(Exception):

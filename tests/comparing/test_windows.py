@@ -8,7 +8,7 @@ import treadle
 from tests.passes.test_exposing import FEEDS, NESTED, RAGGED
 from treadle import recording
 from treadle.comparing import parts
-from treadle.recording import staged, window_size
+from treadle.recording import loop_lengths, window_size
 
 _HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 COUNTED = f"""{_HEADER}
@@ -66,7 +66,7 @@ FORMS = {
 @pytest.fixture
 def windows(monkeypatch):
     """Every loop of a main block runs in windows of two and three iterations."""
-    monkeypatch.setattr(staged, "LONG", -1)
+    monkeypatch.setattr(loop_lengths, "LONG", -1)
     monkeypatch.setattr(parts, "FIRST_SIZE", 2)
     monkeypatch.setattr(window_size, "LARGEST_SIZE", 3)
 
@@ -106,11 +106,64 @@ def test_windows_grow_and_shrink_with_the_bytes_that_values_hold():
     assert window_size.next_size(1, 1 << 30) == 1
 
 
-def test_a_note_names_a_long_loop_inside_another(monkeypatch):
-    monkeypatch.setattr(recording, "LONG", 1)
-    found = treadle.compare(NESTED, NESTED, FEEDS)
-    (note,) = found.notes
-    assert note.startswith("main/loop_1.body/loop_1 ran 2 times, and all its values were held")
+INNER = f"""{_HEADER}
+g (int64 n, int64 m, float h0) => (float h) {{
+    h = Loop (n, , h0) <body = b (int64 i, bool go, float c) => (bool on, float c2) {{
+        on = Identity (go)
+        c2 = Loop (m, , c) <body = d (int64 j, bool go2, float a) => (bool on2, float a2) {{
+            on2 = Identity (go2)
+            a2 = Sin (a)
+        }}>
+    }}>
+}}"""
+BRANCHED = f"""{_HEADER}
+g (bool p, int64 m, float h0) => (float h) {{
+    h = If (p) <
+        then_branch = t () => (float a) {{
+            a = Loop (m, , h0) <body = d (int64 j, bool go2, float b) => (bool on2, float b2) {{
+                on2 = Identity (go2)
+                b2 = Sin (b)
+            }}>
+        }},
+        else_branch = e () => (float a) {{ a = Neg (h0) }}
+    >
+}}"""
+
+
+def test_a_loop_around_a_long_one_runs_an_iteration_at_a_time(monkeypatch):
+    monkeypatch.setattr(loop_lengths, "LONG", 50)
+    monkeypatch.setattr(recording, "LONG", 50)
+    monkeypatch.setattr(window_size, "_TARGET", 100)
+    feeds = {"n": np.array(3), "m": np.array(60), "h0": np.float32(1)}
+    held = []
+    window = recording.StagedRun.window
+    monkeypatch.setattr(
+        recording.StagedRun,
+        "window",
+        lambda run, size: held.append(size) or window(run, size),
+    )
+    found = treadle.compare(INNER, (INNER, "interp"), feeds)
+    assert found
+    assert found.notes == [
+        "main/loop_0.body/loop_1 ran 60 times, and those of one iteration of main/loop_0 were held"
+        " at once: only loops of the main graph run in windows"
+    ]
+    assert {*held} == {1, window_size.LARGEST_SIZE}
+
+
+def test_a_note_names_a_long_loop_in_a_branch(monkeypatch):
+    monkeypatch.setattr(recording, "LONG", 50)
+    feeds = {"p": np.array(True), "m": np.array(60), "h0": np.float32(1)}
+    (note,) = treadle.compare(BRANCHED, BRANCHED, feeds).notes
+    assert note.startswith(
+        "main/if_0.then_branch/loop_0 ran 60 times, and all its values were held"
+    )
+
+
+@pytest.mark.parametrize(("trips", "is_found"), [((1, 60), True), ((3, 40), False)])
+def test_a_loop_with_a_known_long_loop_inside_runs_in_windows(trips, is_found):
+    feeds = dict(zip("nm", map(np.array, trips), strict=True))
+    assert bool(recording.long_loops(treadle.load(INNER), feeds, 50)) == is_found
 
 
 def _with_slashes(text: str, *names: str) -> onnx.ModelProto:

@@ -5,7 +5,7 @@ import pytest
 
 import treadle
 from tests.comparing.test_windows import FORMS
-from treadle.recording import in_windows, staged, window_size
+from treadle.recording import in_windows, loop_lengths, window_size
 
 FILTERS = {
     "range": {"iterations": slice(1, 6, 2)},
@@ -18,7 +18,7 @@ FILTERS = {
 @pytest.fixture(params=["whole", "windows"])
 def lengths(request, monkeypatch):
     if request.param == "windows":
-        monkeypatch.setattr(staged, "LONG", -1)
+        monkeypatch.setattr(loop_lengths, "LONG", -1)
         monkeypatch.setattr(in_windows, "FIRST_SIZE", 2)
         monkeypatch.setattr(window_size, "LARGEST_SIZE", 3)
 

@@ -8,7 +8,7 @@ import pytest
 
 import treadle
 from tests.comparing.test_windows import FORMS
-from treadle.recording import in_windows, staged
+from treadle.recording import in_windows, loop_lengths
 from treadle.recording.row_buffers import RunBuffers
 
 FAILS_AT = 7
@@ -18,7 +18,7 @@ TOO_LONG = {**FEEDS, "m": np.array(FAILS_AT + 2)}  # x has seven elements
 
 @pytest.fixture(autouse=True)
 def windows(monkeypatch):
-    monkeypatch.setattr(staged, "LONG", -1)
+    monkeypatch.setattr(loop_lengths, "LONG", -1)
     monkeypatch.setattr(in_windows, "FIRST_SIZE", 2)
     monkeypatch.setattr(in_windows, "size_in_time", lambda size, seconds: 3)
 

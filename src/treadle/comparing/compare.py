@@ -121,7 +121,9 @@ def _held_at_once(survey: Survey) -> Iterator[str]:
         path, _, extra = name.rpartition("@")
         trips = column.rows() if extra == "trips" and path.count("/") > 1 else None
         if trips is not None and trips.size and trips.max() > recording.LONG:
+            outer = next((loop for loop in survey.loops if path.startswith(f"{loop}.")), "")
+            held = f"those of one iteration of {outer}" if outer else "all its values"
             yield (
-                f"{path} ran {trips.max()} times, and all its values were held at once: only loops"
-                " of the main graph run in windows"
+                f"{path} ran {trips.max()} times, and {held} were held at once: only loops of the"
+                " main graph run in windows"
             )

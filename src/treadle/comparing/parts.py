@@ -93,7 +93,7 @@ def _windows(runs: Sequence[StagedRun], loops: Sequence[str]) -> Iterator[Part]:
     around: list[dict[str, Column]] = [{}, {}]
     for loop in loops:
         _extend(around, [run.until(loop) for run in runs])
-        start, size = 0, FIRST_SIZE
+        start, size = 0, 1 if any(run.is_nested for run in runs) else FIRST_SIZE
         while not all(run.has_ended for run in runs):
             (ran, one), (other_ran, other) = [run.window(size) for run in runs]
             count = max(ran, other_ran)

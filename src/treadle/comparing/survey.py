@@ -25,7 +25,7 @@ class Survey:
 
     `got` and `wanted` are the recorded values of the main block and of the part with the first
     difference, or of the last part if there is none. `growth` has the errors of values in windows,
-    by their name on the second side.
+    by their name on the second side; `loops` are the paths of these loops.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Survey:
         self._seen: tuple[dict[str, Column], dict[str, Column]] = ({}, {})
         self._made: set[str] = set()
         self._errors: dict[str, list[np.ndarray]] = {}
-        self._loops: set[str] = set()
+        self.loops: set[str] = set()
         self.matches: list[Match] = []
         self.first: FirstDifference | None = None
         self.got: Columns = {}
@@ -55,8 +55,8 @@ class Survey:
         if got is not None and wanted is not None:
             before, one = set(one), by_provenance(one, got, wanted)
             placed = set(one) - before
-        self._match(one, other, placed, by_data=part.loop not in self._loops)
-        self._loops |= {part.loop} if part.loop else set()
+        self._match(one, other, placed, by_data=part.loop not in self.loops)
+        self.loops |= {part.loop} if part.loop else set()
         pairs = [pair for pair in self.matches if pair.got in one or pair.wanted in other]
         for pair in pairs:
             if pair.got in one and pair.wanted in other:

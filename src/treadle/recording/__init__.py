@@ -1,8 +1,9 @@
 """Recording at full speed: runs the exposed model, whole or with long loops in windows."""
 
 from treadle.recording.exposures import Exposures, RecordedOptions
+from treadle.recording.loop_lengths import LONG, long_loops
 from treadle.recording.outputs import columns
-from treadle.recording.staged import LONG, Prepare, Run, StagedModel, StagedRun, long_loops
+from treadle.recording.staged import Prepare, Run, StagedModel, StagedRun
 from treadle.recording.watched import WatchedModel
 from treadle.recording.window_size import FIRST_SIZE, LARGEST_SIZE, next_size
 

@@ -13,10 +13,11 @@ from treadle.limits import within_load_limits
 from treadle.options import SessionOptions
 from treadle.passes import Expand, Exposure, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
+from treadle.recording.loop_lengths import draws, long_loops
 from treadle.recording.outputs import columns
 from treadle.recording.row_buffers import RunBuffers
 from treadle.recording.run_limits import Remaining, is_kept_in_windows
-from treadle.recording.staged import Run, StagedModel, draws, long_loops
+from treadle.recording.staged import Run, StagedModel
 from treadle.tracing import Listener, Recorder, Selector
 
 

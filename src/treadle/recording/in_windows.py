@@ -61,7 +61,7 @@ def record_in_windows(
 
 def _record_loop(run: StagedRun, recorder: Recorder) -> None:
     """Run a loop in windows; what fails in a long one is tried again in shorter ones."""
-    size = FIRST_SIZE
+    size = 1 if run.is_nested else FIRST_SIZE
     while not run.has_ended:
         began, start = time.perf_counter(), run.start
         try:

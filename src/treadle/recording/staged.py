@@ -11,9 +11,9 @@ import numpy as np
 from treadle import passes
 from treadle.errors import InputError
 from treadle.feeds import bind
-from treadle.ir import Leaf, Loop, Model, ports, step_path, walk
-from treadle.ops import RANDOM
+from treadle.ir import Loop, Model
 from treadle.passes.surgery import LoopWindow, Stage, stages
+from treadle.recording.loop_lengths import has_loops
 from treadle.recording.outputs import columns, place_of_step
 from treadle.recording.row_buffers import RowBuffers
 from treadle.recording.run_limits import Remaining, without_fallback
@@ -26,52 +26,6 @@ Prepare = Callable[[Model], Run]
 """Makes a model ready once, for any number of runs."""
 Columns = dict[str, Column]
 Expose = Callable[[Model, Selector, str], passes.Exposure]
-LONG = 4_096
-"""The number of iterations above which loops of the main block run in windows."""
-
-
-def long_loops(model: Model, feeds: Feeds, most: int | None = None) -> list[str]:
-    """The paths of the main block's loops that may run more than `most` iterations, in order.
-
-    `LONG` iterations if `most` is None.
-    """
-    most = LONG if most is None else most
-    known = {c.value.name: c.array for c in model.main.constants} | dict(feeds)
-    return [
-        step_path("main", step, position)
-        for position, step in enumerate(model.main.steps)
-        if isinstance(step, Loop) and _may_be_long(step, known, most)
-    ]
-
-
-def draws(model: Model) -> bool:
-    """Whether it draws random numbers, which windows would draw anew."""
-    leaves = (visit.step for visit in walk(model) if isinstance(visit.step, Leaf))
-    return any(leaf.op in RANDOM and not leaf.domain for leaf in leaves)
-
-
-def _may_be_long(loop: Loop, known: Feeds, most: int) -> bool:
-    """Whether no known bound on the loop's iterations is at most `most`."""
-    trip = None if loop.trip is None else known.get(loop.trip.name)
-    if trip is not None and np.size(trip) == 1 and np.asarray(trip).item() <= most:
-        return False
-    for operand, _, role in ports(loop).sliced:
-        array = None if operand is None else known.get(operand.name)
-        if array is not None and _extent(np.shape(array), role.axis) <= most:
-            return False
-        shape = getattr(None if operand is None else operand.type, "shape", None)
-        if (
-            array is None
-            and shape
-            and isinstance(extent := shape[role.axis], int)
-            and extent <= most
-        ):
-            return False
-    return True
-
-
-def _extent(shape: Sequence[int], axis: int) -> int:
-    return shape[axis] if -len(shape) <= axis < len(shape) else 0
 
 
 @dataclass(eq=False, slots=True)
@@ -187,6 +141,12 @@ class StagedRun:
     def loop(self) -> str:
         """The path of the loop that runs in windows; "" between loops."""
         return "" if self._window is None else self._window.path
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether there are loops in the body of that loop: its first window is one iteration."""
+        step = self.model.main.steps[0] if self._window is not None else None
+        return isinstance(step, Loop) and has_loops(step)
 
     @property
     def start(self) -> int:
