@@ -18,7 +18,6 @@ def shown() -> dict[str, object]:
         "model": treadle.load(SMOOTH),
         "session": session,
         "finding": treadle.check(SMOOTH.replace("Concat <axis = 0>", "Concat"))[0],
-        "findings": treadle.check(SMOOTH.replace("Concat <axis = 0>", "Concat")),
         "recorder": recorder,
         "comparison": treadle.compare(other, SMOOTH, FEEDS),
         "profile": treadle.profile(SMOOTH, FEEDS, runs=1),
@@ -65,3 +64,9 @@ def test_tensors_over_16_elements_are_elided() -> None:
     text = SMOOTH.replace("[1.0, 2.0]", f"[{', '.join(['1.0'] * 17)}]")
     assert "value_floats=[1.0, 2.0]" in str(treadle.load(SMOOTH))
     assert "<value_floats=[17 values]>" in str(treadle.load(text))
+
+
+def test_findings_are_a_table() -> None:
+    text = treadle.check(SMOOTH.replace("Concat <axis = 0>", "Concat"))._repr_html_()
+    assert text.startswith("<table>")
+    assert "CF209" in text
