@@ -41,12 +41,15 @@ def _nodes() -> Iterator[Form]:
 
 def _standard() -> Iterator[Form]:
     for case in node_cases():
-        if control_flow(case.model) or len(case.model.graph.node) != 1 or not case.data_sets:
+        nodes = case.model.graph.node
+        if control_flow(case.model) or len(nodes) != 1 or not case.data_sets:
+            continue
+        if any(attribute.HasField("g") or attribute.graphs for attribute in nodes[0].attribute):
             continue
         inputs = [given(value) for value in case.data_sets[0][0]]
         is_plain = all(isinstance(value, np.ndarray) for value in inputs)
         if is_plain and inputs and sum(value.size for value in inputs) <= SIZED:
-            yield case.model.graph.node[0], inputs
+            yield nodes[0], inputs
 
 
 def _ml() -> Iterator[Form]:
