@@ -91,7 +91,10 @@ def _agree(answers: Sequence[Answer]) -> bool:
     return all(_same(first, other) for other in others)
 
 
-def _same(one: Answer, other: Answer) -> bool:
-    if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
+def _same(one: object, other: object) -> bool:
+    """Whether two answers, results or sequences are the same."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, (list, str)) or isinstance(other, (list, str)):
         return False
-    return all(not differences(a, np.asarray(b)) for a, b in zip(one, other, strict=True))
+    return not differences(one, np.asarray(other))

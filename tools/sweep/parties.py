@@ -62,10 +62,14 @@ def serve(pipe: Connection) -> None:
             if data not in sessions:
                 sessions.clear()
                 sessions[data] = _runner(data, options)
-            pipe.send([np.asarray(each) for each in sessions[data](feed)])
+            pipe.send([_plain(each) for each in sessions[data](feed)])
         except Exception:  # noqa: BLE001 - its exceptions have no base in common
             sessions.pop(data, None)
             pipe.send(None)
+
+
+def _plain(result: Any) -> Any:
+    return [*map(_plain, result)] if isinstance(result, list) else np.asarray(result)
 
 
 def _runner(data: bytes, options: Any) -> Callable[[Mapping[str, np.ndarray]], list[Any]]:
