@@ -97,5 +97,10 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return one == other
     if isinstance(one, list) or isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        ours, theirs = _elements(one), _elements(other)
+        return len(ours) == len(theirs) and all(map(_same, ours, theirs))
     return not differences(one, np.asarray(other))
+
+
+def _elements(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) or value.ndim else [value]
