@@ -147,7 +147,7 @@ def native(question: Question, operands: Sequence[np.ndarray]) -> Answer:
 def _gives_sequences(question: Question) -> bool:
     """Whether a result is a sequence: native code boxes it, and only a session unboxes it."""
     schema = onnx.defs.get_schema(question.op, question.version, question.domain)
-    return any(type_.startswith("seq") for each in schema.outputs for type_ in each.types)
+    return any(all(t.startswith("seq") for t in each.types) for each in schema.outputs)
 
 
 def _leaf(question: Question) -> Any:
