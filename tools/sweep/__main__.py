@@ -60,7 +60,7 @@ def _rows(found: Findings) -> Iterator[Row]:
     groups: dict[Any, list[tuple[Question, list[bool]]]] = defaultdict(list)
     for (party, q, edge), wrong in found.items():
         if party == ONNXRUNTIME:
-            plain = found[party, q, _PLAIN]
+            plain = found.get((party, q, _PLAIN), [])
             only_here = [w and not p for w, p in zip_longest(wrong, plain, fillvalue=False)]
             groups[q.domain, q.op, q.version, q.dtype, edge].append((q, only_here))
     for key, members in groups.items():
