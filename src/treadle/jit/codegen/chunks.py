@@ -1,8 +1,8 @@
-"""Long nests in chunks of rows, with a safepoint before each: a run can stop inside one product."""
+"""Long nests in chunks, with a safepoint before each: a run can stop inside one operator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 
@@ -16,6 +16,10 @@ from treadle.jit.codegen.safepoint import poll_after
 
 _LONG = 2**28
 """The multiplications from which a product is divided: at least 10 ms."""
+_PER_NANOSECOND = 8
+"""The multiplications of a nanosecond."""
+_LANES = 16
+"""Parts of an axis are multiples of so many items, if possible: whole vectors."""
 _ROWS = 64
 """The least rows of a chunk: each reads the whole right operand, which the caches may not hold."""
 _MULTIPLE = 4
@@ -51,6 +55,65 @@ def in_chunks(
         count: Index = size if is_even else _least(context, size, rows, first)
         _poll(context, (count, *row))
         yield first, count
+
+
+@contextmanager
+def long_axis_in_chunks(
+    context: CodegenContext, shape: Sequence[Index], cost: float, axis: int | None = None
+) -> Iterator[tuple[int, Index, list[Index]]]:
+    """(axis, first, extents) of the elements to compute: all of them, or a chunk along an axis.
+
+    Only a nest of known extents is divided, if it takes long at `cost` nanoseconds an element,
+    along the given axis or the first that has several items.
+    """
+    eighths = max(1, round(_PER_NANOSECOND * cost))
+    if axis is None:
+        axis = next((k for k, extent in enumerate(shape) if extent != 1), 0)
+    others = (*shape[:axis], *shape[axis + 1 :])
+    if not shape or not is_long((eighths, *shape)):
+        yield 0, 0, list(shape)
+        return
+    with in_chunks(context, shape[axis], (eighths, *others), 1) as (first, count):
+        yield axis, first, [*shape[:axis], count, *shape[axis + 1 :]]
+
+
+def moved_along(
+    context: CodegenContext, index: Sequence[Index], axis: int, first: Index
+) -> tuple[Index, ...]:
+    """The index counted from `first` on along the axis."""
+    if not index:
+        return ()
+    return (*index[:axis], context.builder.add(first, index[axis]), *index[axis + 1 :])
+
+
+@contextmanager
+def columns_in_parts(
+    context: CodegenContext, rows: Index, inner: Index, columns: int
+) -> Iterator[tuple[Index, int]]:
+    """(first, count) of the columns of a product to compute: all, or an equal part of many.
+
+    Only a product of so few rows that `in_chunks` leaves it whole is divided.
+    """
+    b, part = context.builder, 0
+    if isinstance(rows, int) and isinstance(inner, int) and rows < 2 * _ROWS:
+        part = _even_part(columns, rows * inner)
+    if not part or is_in_parallel_part(context) or context.tile is not None:
+        yield 0, columns
+        return
+    with b.range(columns // part) as number, context.access.scope():
+        first = b.multiply(number, part)
+        _poll(context, (part, rows, inner))
+        yield first, part
+
+
+def _even_part(extent: int, each: int) -> int:
+    """The extent of equal parts of an axis, if possible of whole vectors; 0 if it is short.
+
+    `each` is the number of multiplications for one item of the axis.
+    """
+    most = min(extent // 2, 2 * _LONG // each) if extent * each >= 2 * _LONG else 0
+    parts = [n for n in range(most, most // 8, -1) if extent % n == 0]
+    return next((n for n in parts if n % _LANES == 0), max(parts, default=0))
 
 
 def _chunk(rows: Index, row: tuple[Index, ...], least: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.nest_function import is_swapped, outlined
@@ -27,8 +28,11 @@ def each_position(context: CodegenContext, size: Index, cost: float = 0.0) -> It
     """Run the block for the flat position of every element; `cost` nanoseconds each."""
     tile = context.tile
     if tile is None:
-        with parallel_range(context, size, cost, _CACHE_LINE_ELEMENTS) as position:
-            yield position
+        with (
+            long_axis_in_chunks(context, (size,), cost) as (_, first, (count,)),
+            parallel_range(context, count, cost, _CACHE_LINE_ELEMENTS) as position,
+        ):
+            yield context.builder.add(first, position)
         return
     builder = context.builder
     first = builder.multiply(tile.start, tile.inner)
@@ -44,13 +48,15 @@ def each_index(
     """Run the block for the index of every element; `cost` nanoseconds each."""
     tile, own = context.tile, list[Index](shape)
     if tile is None:
-        with parallel_for(context, shape, cost) as index:
-            yield index
+        with (
+            long_axis_in_chunks(context, shape, cost) as (axis, first, extents),
+            parallel_for(context, extents, cost) as index,
+        ):
+            yield moved_along(context, index, axis, first)
         return
     own[tile.axis] = tile.count
     with context.builder.nest(own, interleave_hint(cost, shape[-1])) as index:
-        moved = context.builder.add(index[tile.axis], tile.start)
-        yield (*index[: tile.axis], moved, *index[tile.axis + 1 :])
+        yield moved_along(context, index, tile.axis, tile.start)
 
 
 def copy_node(context: CodegenContext, source: Node, target: Buffer) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.chunks import in_chunks, is_long
+from treadle.jit.codegen.chunks import columns_in_parts, in_chunks, is_long
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
@@ -83,20 +83,23 @@ def _emit_by_rows(
 ) -> None:
     """By blocks of rows and columns; threads share the products, or the parts of a long one."""
     *batches, rows, columns = context.access.shape(node)
+    assert isinstance(columns, int)
     each = cost * _known(rows) * _known(columns)
     if batches and not is_long((rows, columns, inner)):
         with in_chunks(context, batches[0], (*batches[1:], rows, columns, inner), 1) as own:
             first, count = own
             with parallel_for(context, (count, *batches[1:]), each) as (number, *rest):
                 batch = (context.builder.add(first, number), *rest)
-                emit_product(context, _product(context, node, buffer, batch, (0, rows)))
+                whole = (0, rows), (0, columns)
+                emit_product(context, _product(context, node, buffer, batch, *whole))
         return
     with (
         context.builder.nest(batches) as batch,
-        in_chunks(context, rows, (columns, inner)) as chunk,
+        columns_in_parts(context, rows, inner, columns) as part,
+        in_chunks(context, rows, (part[1], inner)) as chunk,
         parallel_for(context, (), each),
     ):
-        emit_product(context, _product(context, node, buffer, batch, chunk))
+        emit_product(context, _product(context, node, buffer, batch, chunk, part))
 
 
 def _known(extent: Index) -> int:
@@ -125,19 +128,22 @@ def _product(
     buffer: Buffer,
     batch: Sequence[Index],
     chunk: tuple[Index, Index],
+    part: tuple[Index, int],
 ) -> Product:
     left, right = node.operands
-    (first, rows), columns = chunk, node.shape[-1]
-    assert isinstance(columns, int)
+    (first, rows), (first_column, columns) = chunk, part
 
     def own(row: Index) -> Index:
         return context.builder.add(first, row)
 
+    def moved(column: Index) -> Index:
+        return context.builder.add(first_column, column)
+
     return Product(
         node.dtype, rows, context.access.extent(left.shape[-1]), columns,
         lambda row, k: context.access.read(left, (*_batch(left, batch), own(row), k)),
-        lambda k, column: context.access.located(right, (*_batch(right, batch), k, column)),
-        lambda row, column: context.access.address(buffer, (*batch, own(row), column)),
+        lambda k, column: context.access.located(right, (*_batch(right, batch), k, moved(column))),
+        lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
         (context.access.scope_of(right), buffer.scope), _turns(context, node),
         is_streamed(node) and right not in context.access.packed, is_prefetched(node),
     )  # fmt: skip

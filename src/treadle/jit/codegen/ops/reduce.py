@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.allocation import allocate
+from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import I32, register_type
@@ -27,6 +28,8 @@ from treadle.jit.schedule.storage import Storage
 _UNROLLED_ROWS = 8
 _ASSUMED_EXTENT = 16
 """The assumed value of a dynamic extent in the cost estimate."""
+_ELEMENT_COST = 1.0
+"""The assumed nanoseconds of one element of a long reduction."""
 _MIN_VECTOR_EXTENT = 8
 """Extent of an axis from which it is computed in vectors."""
 """The extent from which a sum is vectorized along its axis, not across the results."""
@@ -44,8 +47,13 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
     operand = node.operands[0]
     rank = len(operand.shape)
     if rank - 1 in op.axes:
-        with parallel_for(context, t.shape(node), _cost(context, node, op)) as index:
-            t.store(buffer, index, _one(context, node, op, index))
+        cost = _cost(context, node, op)
+        with (
+            long_axis_in_chunks(context, t.shape(node), cost) as (axis, first, extents),
+            parallel_for(context, extents, cost) as index,
+        ):
+            own = moved_along(context, index, axis, first)
+            t.store(buffer, own, _one(context, node, op, own))
     else:
         _by_rows(context, node, op, buffer)
     t.buffers[node] = buffer
@@ -97,8 +105,12 @@ def _accumulated(
     total = context.builder.variable(register_type(dtype), neutral(function, dtype))
     is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
     hints = ("unroll.disable",) if is_wide else ()
-    with context.builder.nest(over, hints) as inner, t.scope():
-        element = t.read(node.operands[0], index_of(inner))
+    with (
+        long_axis_in_chunks(context, over, _ELEMENT_COST) as (axis, first, extents),
+        context.builder.nest(extents, hints) as inner,
+        t.scope(),
+    ):
+        element = t.read(node.operands[0], index_of(moved_along(context, inner, axis, first)))
         before = context.builder.builder.load(total, typ=register_type(dtype))
         context.builder.builder.store(
             combine(context.builder, function, dtype, before, element), total
@@ -142,13 +154,13 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> No
         for k, extent in enumerate(shape)
         if not isinstance(extent, int) or extent >= _MIN_VECTOR_EXTENT
     )
-    axis = next(wide, 0)
-    with parallel_nest(context, shape[axis], _cost(context, node, op), size=shape) as (
-        first,
-        count,
+    axis, cost = next(wide, 0), _cost(context, node, op)
+    with (
+        long_axis_in_chunks(context, shape, cost, axis) as (_, start, extents),
+        parallel_nest(context, extents[axis], cost, size=extents) as (first, count),
     ):
-        part = _Part(axis, first, (*shape[:axis], count, *shape[axis + 1 :]))
-        _add_all(context, node, op, buffer, part)
+        own = (*extents[:axis], count, *extents[axis + 1 :])
+        _add_all(context, node, op, buffer, _Part(axis, context.builder.add(start, first), own))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

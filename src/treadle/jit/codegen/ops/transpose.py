@@ -14,6 +14,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
@@ -41,8 +42,13 @@ def copy_view(
     """
     shape, axes = context.access.shape(node), _axes(context, node, target)
     if axes is None:
-        with parallel_for(context, shape, cost) as index, context.access.scope():
-            context.access.store(target, index, read(node, index))
+        with (
+            long_axis_in_chunks(context, shape, cost) as (axis, start, extents),
+            parallel_for(context, extents, cost) as index,
+            context.access.scope(),
+        ):
+            own = moved_along(context, index, axis, start)
+            context.access.store(target, own, read(node, own))
         return
     lanes = tile_width(node, context.builder.target)
     (rows, more_rows), (columns, more_columns) = (
