@@ -124,24 +124,29 @@ class Child:
 def interp(question: Question, operands: Sequence[np.ndarray]) -> Answer:
     """What our numpy kernel says."""
     try:
-        return list(ops.bind_kernel(_leaf(question))(list(operands)))
+        found = ops.bind_kernel(_leaf(question))(list(operands))
+        names = NodeProto.FromString(question.node).output
+        return [each for each, name in zip(found, names, strict=False) if name]
     except (TreadleError, MemoryError):
         return None
 
 
 def native(question: Question, operands: Sequence[np.ndarray]) -> Answer:
-    """What native code says; of the newest version, with the extents of the standard's case."""
+    """What native code says; of the newest version, with the extents of the standard's case.
+
+    None also where it calls the host, which is interp's kernel.
+    """
     if not question.is_newest or operands[0].shape != question.inputs[0].shape:
         return None
     if _gives_sequences(question):
         return None
     try:
-        found, _ = natively(_leaf(question), list(operands), question.fixed)
+        found, is_own = natively(_leaf(question), list(operands), question.fixed)
     except Declined:
         return None
     except Exception:  # noqa: BLE001 - operands that nobody has checked before
         return None
-    return found
+    return found if is_own else None
 
 
 def _gives_sequences(question: Question) -> bool:

@@ -133,6 +133,10 @@ def _defined(question: Question, turn: int, array: np.ndarray) -> np.ndarray:
     op = question.op
     if op == "Cast":
         return _castable(array, question.attributes["to"])
+    if op == "OneHot":
+        return np.floor(np.abs(np.nan_to_num(array.astype(float))) % 7).astype(array.dtype)
+    if op == "QuantizeLinear" and array.dtype.kind != "i":
+        return np.where(np.isnan(array), array.dtype.type(1), array)
     if array.dtype.kind not in "iu" or not turn:
         return array
     if op in ("Div", "Mod"):

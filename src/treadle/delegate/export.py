@@ -23,6 +23,7 @@ from treadle.delegate.loop import (
 )
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
+from treadle.delegate.workarounds.clip import with_both_bounds
 from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
@@ -107,6 +108,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     operands = with_extents_checked(draft, step, operands)
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
+    operands = with_both_bounds(draft, step, operands)
     step, operands = counted_from_start(draft, step, operands)
     found = range_of_result(step, [*map(draft.range, operands)])
     exact = in_exact_words(draft, step, operands)

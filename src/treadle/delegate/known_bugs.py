@@ -10,6 +10,7 @@ Resize, align_corners the resized length is rounded before the corners are align
 Einsum, ReduceMean .. int32 and int64 are added as float64: 2**53 + 1 is 2**53, and a sum that is
                       too large is the largest number instead of wrapping around
 Mod, fmod=1           64-bit numbers are divided as float64
+Shrink                over float64: the bias is subtracted in float32
 LinearClassifier      PROBIT of one score for two classes: one column is uninitialised, also in
                       SVMClassifier, while SVMRegressor does not apply it
 TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the second score's sign;
@@ -87,6 +88,11 @@ def _counts(step: Leaf) -> bool:
     value = step.operands[0]
     type_ = value.type if value is not None else None
     return isinstance(type_, Tensor) and type_.dtype in (DType.INT32, DType.INT64)
+
+
+def _is_double(step: Leaf) -> bool:
+    type_ = _type(step, 0)
+    return isinstance(type_, Tensor) and type_.dtype is DType.FLOAT64
 
 
 def _divides_as_float(step: Leaf) -> bool:
@@ -184,6 +190,7 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
     ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
     **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
+    ("", "Shrink"): (_is_double, "subtracts the bias of Shrink in float32"),
     ("", "Mod"): (_divides_as_float, "divides whole numbers as float64 where fmod is 1"),
     ("ai.onnx.ml", "LinearClassifier"): (_leaves_a_column, _COLUMN),
     ("ai.onnx.ml", "SVMClassifier"): (_leaves_a_column, _COLUMN),

@@ -12,6 +12,7 @@ from treadle.ops.kernels.cast import cast
 from treadle.ops.kernels.common import NARROW, positive
 from treadle.ops.kernels.registry import evaluates
 
+_PRECISIONS = tuple(map(np.dtype, (np.float32, np.float16, ml_dtypes.bfloat16)))
 _iinfo: Any = ml_dtypes.iinfo
 
 
@@ -47,7 +48,7 @@ def quantize_linear(
     output_dtype: int = 0,
     precision: int = 0,
 ) -> Any:
-    """round(x / scale) + zero point, saturated."""
+    """round(x / scale) + zero point, saturated; divided in the precision of the scale."""
     target = element_from_proto(output_dtype)
     if zero is None:
         zero = np.zeros((), np.uint8 if target is None else target.numpy)
@@ -57,11 +58,9 @@ def quantize_linear(
 
 
 def _divided(x: np.ndarray, scale: np.ndarray, precision: np.dtype[Any] | None) -> np.ndarray:
-    if precision is not None:
-        return np.asarray(x.astype(precision) / scale.astype(precision)).astype(np.float32)
-    if x.dtype.kind in "iu":
-        x = x.astype(np.float32)
-    return np.asarray(x / scale.astype(x.dtype)).astype(np.float32)
+    if precision is None:
+        precision = scale.dtype if scale.dtype in _PRECISIONS else np.dtype(np.float32)
+    return np.asarray(x.astype(precision) / scale.astype(precision)).astype(np.float32)
 
 
 @evaluates("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)

@@ -30,18 +30,18 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
 @lowers("QuantizeLinear", *_VERSIONS)
 def quantize_linear(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """round(x / scale) + zero point, saturated."""
+    """round(x / scale) + zero point, saturated; divided in the precision of the scale."""
     x, scale, zero = (*operands, None)[:3]
     if attributes.get("precision"):
         raise Declined("a precision of its own")
     if attributes.get("block_size"):
         return _by_blocks(builder, quantize_linear, operands, attributes)
     target = element_from_proto(attributes.get("output_dtype") or 0) or DType.UINT8
-    x = builder.cast(x, DType.FLOAT32) if x.dtype is DType.INT32 else x
-    if x.dtype not in _FLOATS:
+    if x.dtype not in (*_FLOATS, DType.INT32):
         raise Declined(f"quantization of {x.dtype}")
-    axis = attributes.get("axis", 1)
-    divided = builder.map("div", x, builder.cast(_spread(builder, scale, x, axis), x.dtype))
+    precision = scale.dtype if scale.dtype in _FLOATS else DType.FLOAT32
+    x, axis = builder.cast(x, precision), attributes.get("axis", 1)
+    divided = builder.map("div", x, builder.cast(_spread(builder, scale, x, axis), precision))
     zero = builder.scalar(0, target) if zero is None else _spread(builder, zero, x, axis)
     return _saturated(builder, builder.cast(divided, DType.FLOAT32), zero)
 
