@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import treadle
+from treadle.jit.codegen import chunks
 from treadle.jit.codegen.chunks import is_long
 
 TEXT = """<ir_version: 10, opset_import: ["": 21]>
@@ -49,3 +50,45 @@ def test_a_run_stops_inside_a_product():
 def test_short_products_stay_whole():
     assert not is_long((600, 600, 600))
     assert is_long((700, 700, 700))
+
+
+LOOP = """<ir_version: 10, opset_import: ["": 21]>
+g (int64 n, float[{shape}] x, float[40, 30] w) => (float[{shape}] y) {{
+  y = Loop (n, , x) <body = b (int64 i, bool go, float[{shape}] s) => (bool on, float[{shape}] t) {{
+    on = Identity (go)
+    {step}
+  }}>
+}}"""
+STEPS = [
+    ("40,30", "t = Tan (s)"),
+    ("1,1200", "t = Tan (s)"),
+    ("40,30", "u = Exp (s) m = ReduceMean <keepdims = 0> (u) t = Add (x, m)"),
+    ("40,30", "a = Constant <value_ints = [0]> () m = ReduceMax (s, a) t = Add (x, m)"),
+    ("40,30", "a = Constant <value_ints = [1]> () m = ReduceSum (s, a) t = Add (x, m)"),
+    ("40,30", "a = Constant <value_ints = [0]> () m = ReduceMin (s, a) t = Sub (s, m)"),
+    ("30,30", "u = Transpose <perm = [1, 0]> (s) v = Exp (u) t = Mul (v, x)"),
+    ("40,30", "p = Constant <value_ints = [1, 0, 1, 0]> () u = Pad (s, p) "
+              "f = Constant <value_ints = [0]> () e = Constant <value_ints = [40]> () "
+              "v = Slice (u, f, e, f) t = Add (v, x)"),
+    ("4,40", "v = Transpose <perm = [1, 0]> (w) m = MatMul (w, v) t = MatMul (s, m)"),
+    ("1,2,30,40", "k = Constant <value_floats = [{numbers}]> () "
+                  "d = Constant <value_ints = [2, 2, 5, 5]> () c = Reshape (k, d) "
+                  "t = Conv <pads = [2, 2, 2, 2]> (s, c)"),
+]  # fmt: skip
+NUMBERS = ", ".join(str(0.01 * (k % 7)) for k in range(100))
+
+
+@pytest.mark.parametrize(("shape", "step"), STEPS)
+def test_divided_nests_give_the_same_numbers(shape, step, monkeypatch, rng):
+    text = LOOP.format(shape=shape, step=step.replace("{numbers}", NUMBERS))
+    x = rng.uniform(-0.5, 0.5, [int(extent) for extent in shape.split(",")]).astype(np.float32)
+    feeds = {"n": np.array(2), "x": x, "w": rng.uniform(-0.1, 0.1, (40, 30)).astype(np.float32)}
+    (wanted,) = treadle.InferenceSession(text, engines=("interp",)).run(None, feeds)
+    polls = []
+    for long in (2**28, 2**9):
+        monkeypatch.setattr(chunks, "_LONG", long)
+        session = treadle.InferenceSession(text, engines=("jit", "interp"))
+        (found,) = session.run(None, feeds)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        polls.append(session.explain("llvm").count("@PyObject_CallNoArgs("))
+    assert polls[1] > polls[0] > 0

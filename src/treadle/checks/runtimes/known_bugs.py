@@ -19,7 +19,7 @@ from treadle.ir import DType, Leaf, Tensor
 _WHOLE = tuple(DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
 _LOST = ("nan", "inf")
 
-RELEASES = ("1.31.1",)
+RELEASES = ("1.31.1", "1.32.0")
 """The releases of onnxruntime for which the table was measured whole."""
 
 

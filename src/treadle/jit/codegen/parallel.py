@@ -22,6 +22,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.callback import SHARE, call_back
+from treadle.jit.codegen.chunks import long_axis_in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
@@ -129,7 +130,11 @@ def split_nest(
     """Run a function for every index of each piece, as in `parallel_for`."""
     shape = [places[-1] for places in found]
     axis = _divided(shape)
-    with parallel_nest(context, shape[axis], cost, size=shape) as (first, count):
+    with (
+        long_axis_in_chunks(context, shape, cost, axis) as (_, start_of_chunk, extents),
+        parallel_nest(context, extents[axis], cost, size=extents) as (first_of_part, count),
+    ):
+        first = context.builder.add(start_of_chunk, first_of_part)
         last = context.builder.add(first, count)
 
         def inner(index: tuple[Index, ...]) -> None:
