@@ -135,7 +135,9 @@ def _defined(question: Question, turn: int, array: np.ndarray) -> np.ndarray:
         return _castable(array, question.attributes["to"])
     if op == "OneHot":
         return np.floor(np.abs(np.nan_to_num(array.astype(float))) % 7).astype(array.dtype)
-    if op == "QuantizeLinear" and array.dtype.kind != "i":
+    if op == "QuantizeLinear" and turn == 1:
+        return np.where(np.isfinite(array) & (array != 0), np.abs(array), array.dtype.type(1))
+    if op == "QuantizeLinear" and array.dtype.kind == "f":
         return np.where(np.isnan(array), array.dtype.type(1), array)
     if array.dtype.kind not in "iu" or not turn:
         return array
