@@ -10,6 +10,7 @@ import numpy as np
 from treadle import ops
 from treadle.errors import TreadleError
 from treadle.ir import DType, Leaf, Value
+from treadle.passes.versions.adapters.computed_resize import resized
 from treadle.passes.versions.adapters.steps import first, having, operand, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -93,12 +94,11 @@ def _by_matrices(at: Rewriter, step: Leaf) -> Value:
     """Resize each axis separately: a Gather for nearest, else a product with the weights."""
     x = first(step)
     shape, result = at.shape(x), at.shape(step.results[0])
-    for name, value in zip(("roi", "scales", "sizes"), step.operands[1:], strict=False):
-        if value is not None:
-            at.constant_of(value, name)
+    numbers = [value for value in step.operands[1:] if value is not None]
     extents = [n for n in (*(shape or ()), *(result or ())) if isinstance(n, int)]
-    if shape is None or result is None or len(extents) != 2 * len(shape):
-        raise NoForm("Resize in a way that needs extents which are not known", "fix the extents")
+    is_known = shape is not None and result is not None and len(extents) == 2 * len(shape)
+    if shape is None or not is_known or any(at.array(value) is None for value in numbers):
+        return resized(at, step)
     rank = len(shape)
     step = _stretched(at, step, extents[:rank], rank)
     for axis in range(rank):
