@@ -7,18 +7,19 @@ import pytest
 import treadle
 from treadle.errors import Unsupported
 
-MODEL = """<ir_version: 8, opset_import: ["" : 19]>
-g (float[4] x, float[U] u, float[2,2] w, int64[1] k, string[2] s, bool q, float[2] b) => ({out}) {{
+MODEL = """<ir_version: 10, opset_import: ["" : 25]>
+g (float[4] x, float[U] u, float[2,2] w, int64[1] k, string[2] s, bool q, float[2] b,
+   float f, uint8 z) => ({out}) {{
   {steps}
 }}"""
 CLAUSES = {
     "first version": ("float y", "y = Det (w)", 10, "Det-11 is the first version"),
     "input": ("float[N] y, int64[N] z", "y, z = TopK (u, k)", 9, "TopK-1 has no input K"),
     "attribute": (
-        "float[N,M] y",
-        'y = Resize <mode = "cubic", cubic_coeff_a = -0.5> (w, , b)',
-        10,
-        "Resize-10 has no attribute cubic_coeff_a",
+        "uint8[4] y",
+        "y = QuantizeLinear <precision = 10> (x, f, z)",
+        21,
+        "QuantizeLinear-21 has no attribute precision",
     ),
     "element type": ("bool[2] y", "y = Equal (s, s)", 13, "Equal-13 does not take tensor(string)"),
     "branches": (

@@ -73,14 +73,12 @@ OF_CONSTANTS = (
 )  # fmt: skip
 """Cases that have an older form only if their operands, but for the first, are constants."""
 NO_FORM = {
-    "bitshift_right_int32_negative_shift": "shifts of uint32 have no form before opset 11",
     "dft_axis": "axis is computed in the run",
     "dft_irfft_opset19": "the onesided inverse transform",
     "equal_string": "Equal-7 does not take string",
     "identity_sequence": "does not take seq",
     "if_seq": "the opset has no sequences",
     "pow_types_int64_int64": "powers of whole numbers of 64 bits",
-    "resize_upsample_sizes_nearest_axes_2_3": "sizes is computed in the run",
 }
 
 
