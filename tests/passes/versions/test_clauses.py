@@ -9,7 +9,7 @@ from treadle.errors import Unsupported
 
 MODEL = """<ir_version: 10, opset_import: ["" : 25]>
 g (float[4] x, float[U] u, float[2,2] w, int64[1] k, string[2] s, bool q, float[2] b,
-   float f, uint8 z) => ({out}) {{
+   float f, uint8 zero) => ({out}) {{
   {steps}
 }}"""
 CLAUSES = {
@@ -17,7 +17,7 @@ CLAUSES = {
     "input": ("float[N] y, int64[N] z", "y, z = TopK (u, k)", 9, "TopK-1 has no input K"),
     "attribute": (
         "uint8[4] y",
-        "y = QuantizeLinear <precision = 10> (x, f, z)",
+        "y = QuantizeLinear <precision = 10> (x, f, zero)",
         21,
         "QuantizeLinear-21 has no attribute precision",
     ),
