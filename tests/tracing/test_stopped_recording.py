@@ -112,6 +112,27 @@ def test_a_loop_in_a_function_runs_in_windows_too():
     assert recorder.stacked("y").shape == (2,)
 
 
+LISTING = """<ir_version: 10, opset_import: ["" : 21]>
+g (int64 n, float[2] x) => (seq(float[2]) all) {
+  empty = SequenceEmpty ()
+  all = Loop (n, , empty)
+  <body = b (int64 i, bool c, seq(float[2]) s) => (bool go, seq(float[2]) t) {
+    go = Identity (c)
+    t = SequenceInsert (s, x)
+  }>
+}"""
+
+
+def test_a_sequence_that_a_loop_returns_is_recorded_as_one():
+    session, feeds = treadle.InferenceSession(LISTING), {"n": np.int64(5), "x": np.float32([1, 2])}
+    recorders = [treadle.Recorder(select="all", max_bytes=bound) for bound in (None, 10**9)]
+    for recorder in recorders:
+        session.run(None, feeds, treadle.RunOptions(), listener=recorder)
+    (one,), (other,) = (recorder["all"].values() for recorder in recorders)
+    assert isinstance(one, list)
+    assert np.array_equal(one, other)
+
+
 ENDLESS = """<ir_version: 10, opset_import: ["" : 21]>
 g (int64 n, float x, float limit) => (float last) {
   last = Loop (n, , x) <body = b (int64 i, bool c, float h) => (bool go, float y) {

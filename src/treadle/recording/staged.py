@@ -293,7 +293,8 @@ class StagedRun:
 
 def _once(place: QualifiedName, value: Any, step: str) -> Column:
     """The recorded occurrence of a value of the main block."""
-    return Column(*place, [np.asarray(value)], np.zeros((1, 0), np.int64), (), step)
+    made = value if isinstance(value, list) or value is None else np.asarray(value)
+    return Column(*place, [made], np.zeros((1, 0), np.int64), (), step)
 
 
 def _matches(pattern: str, model: Model) -> bool:

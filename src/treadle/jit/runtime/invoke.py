@@ -184,7 +184,9 @@ def invoke(
         counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, data_pointer_slot()
-    results = result_arrays(compiled.results, compiled.kernel.results, lengths, context, names)
+    memory, nodes = context.memory, compiled.kernel.results
+    room = context.bytes_left
+    results = result_arrays(compiled.results, nodes, lengths, room, memory, names)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
     for number, which in layout.given:
@@ -207,15 +209,15 @@ def invoke(
 
         slots[layout.poll] = id(poll)
     call = _call_bounded if layout.bounds else _call
-    if context.memory is None:
+    if memory is None:
         call(compiled, results, slots, context, path)
         return _with_objects(compiled, results, objects)
     try:
         call(compiled, results, slots, context, path)
     except BaseException:
-        context.memory.wrote({names[which]: slots[n] for which, n in layout.rows})
+        memory.wrote({names[which]: slots[n] for which, n in layout.rows})
         raise
-    context.memory.wrote(dict.fromkeys(names))
+    memory.wrote(dict.fromkeys(names))
     return _with_objects(compiled, results, objects)
 
 

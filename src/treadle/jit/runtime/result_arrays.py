@@ -15,7 +15,7 @@ from treadle.ir import show_shape
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Loop, Node, Result, SymbolicDim
-from treadle.plan import Memory, RunContext
+from treadle.plan import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ def result_arrays(
     slots: Sequence[OutputSlot],
     nodes: Sequence[Node],
     lengths: Mapping[SymbolicDim, int],
-    context: RunContext,
-    names: Sequence[str],
+    room: int,
+    memory: Memory | None = None,
+    names: Sequence[str] = (),
 ) -> list[Any]:
     """The arrays for the results of a kernel; None for one of unknown length.
 
-    The run may give memory for results, by the names of the region's outputs. Raises Declined or
-    RunError if there is not enough.
+    `room` is the number of bytes that loops may allocate. `memory` gives that of results, by the
+    names of the region's outputs. Raises Declined or RunError if there is not enough.
     """
     made: list[Any] = []
-    room, memory = context.bytes_left, context.memory
     new: Callable[..., np.ndarray] = np.empty
     try:
         for result in slots:
@@ -73,7 +73,7 @@ def result_arrays(
 
 def _memory(memory: Memory, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """The memory that the run gives for a result, or a new array."""
-    found: np.ndarray | None = memory.room(name, shape, dtype)
+    found: np.ndarray | None = memory.room(name, tuple(shape), dtype)
     return np.empty(shape, dtype) if found is None else found
 
 
@@ -99,4 +99,4 @@ def _open(
         return None
     if result.is_weighed and prod(shape) * result.dtype.itemsize > room:
         return np.empty(0, result.dtype)
-    return new(tuple(shape), result.dtype)
+    return new(shape, result.dtype)
