@@ -49,6 +49,11 @@ def _by_operator() -> dict[str, list[TestCase]]:
     return found
 
 
+@cache
+def _by_name() -> dict[str, TestCase]:
+    return {case.name: case for case in node_cases()}
+
+
 class Shown(NamedTuple):
     """A case that can be written: its model, and what it is fed."""
 
@@ -102,6 +107,58 @@ def test_a_written_operator_has_the_same_outputs(operator: str, tmp_path: Path) 
     for each in shown:
         treadle.save(each.model, tmp_path / "model.xml")
         assert _differences(each, tmp_path / "model.xml") == [], each.case.name
+
+
+FURTHER = {
+    99: (
+        "affine_grid_2d_align_corners", "argmin_keepdims_example_select_last_index",
+        "causal_conv_with_state_with_bias_and_past_state", "convtranspose_autopad_same",
+        "gemm_all_attributes", "pow_types_float32_int64", "pow_types_int32_float32",
+        "reduce_max_empty_set_bool", "split_2d_uneven_split_opset18", "wrap_pad",
+    ),
+    1: (
+        "constant_pad_axes", "convtranspose_group_2_image_3", "reduce_sum_empty_axes_input_noop",
+        "resize_downsample_sizes_nearest_not_smaller", "scatter_elements_with_axis",
+        "scatternd_min", "tile_precomputed", "triu_zero",
+        "wrap_pad",
+    ),
+}  # fmt: skip
+"""Other forms of operators, by the number of inputs that are fed; the others are constants."""
+
+
+@pytest.mark.parametrize(
+    ("fed", "name"), [(f, name) for f, names in FURTHER.items() for name in names]
+)
+def test_another_form_of_an_operator_has_the_same_outputs(
+    fed: int, name: str, tmp_path: Path
+) -> None:
+    shown = _shown(_by_name()[f"test_{name}"], fed)
+    treadle.save(shown.model, tmp_path / "model.xml")
+    assert _differences(shown, tmp_path / "model.xml") == []
+
+
+REFUSED = {
+    "bitshift_right_int32_negative_shift": "shifts signed integers differently",
+    "cast_FLOAT16_to_INT2": "OpenVINO has no int2",
+    "gridsample_volumetric_nearest_align_corners_0": "samples only images of rank 4",
+    "identity_sequence": "OpenVINO IR holds tensors only",
+    "maxpool_with_argmax_2d_precomputed_strides": "indices in column order have no form",
+    "quantizelinear_blocked_symmetric": "block-wise scales have no form",
+    "quantizelinear_int4": "quantization to int4 has no form",
+    "resize_downsample_scales_cubic_A_n0p5_exclude_outside": "exclude_outside has no form",
+    "resize_downsample_scales_cubic_align_corners": "aligned corners with factors that give fractional lengths",
+    "resize_downsample_scales_linear_antialias": "antialias has no form",
+    "resize_tf_crop_and_resize_extrapolation_value": "tf_crop_and_resize has no form",
+    "resize_upsample_scales_linear_half_pixel_symmetric": "half_pixel_symmetric has no form",
+    "training_dropout_default_mask": "it is in training mode",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_form_without_a_layer_is_refused_with_the_reason(name: str) -> None:
+    model = _shown(_by_name()[f"test_{name}"], 1).model
+    with pytest.raises(Unsupported, match=REFUSED[name]):
+        openvino.write_net(_lowered(treadle.load(model)))
 
 
 def _differences(shown: Shown, path: Path) -> list[str]:
