@@ -146,7 +146,7 @@ REFUSED = {
     "quantizelinear_blocked_symmetric": "block-wise scales have no form",
     "quantizelinear_int4": "quantization to int4 has no form",
     "resize_downsample_scales_cubic_A_n0p5_exclude_outside": "exclude_outside has no form",
-    "resize_downsample_scales_cubic_align_corners": "aligned corners with factors that give fractional lengths",
+    "resize_downsample_scales_cubic_align_corners": "factors that give fractional lengths",
     "resize_downsample_scales_linear_antialias": "antialias has no form",
     "resize_tf_crop_and_resize_extrapolation_value": "tf_crop_and_resize has no form",
     "resize_upsample_scales_linear_half_pixel_symmetric": "half_pixel_symmetric has no form",
