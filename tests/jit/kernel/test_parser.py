@@ -142,6 +142,24 @@ def test_text_that_is_no_kernel_is_refused_with_its_line(body, why):
         parse_kernel(f"kernel\n  {body}\n  return")
 
 
+MALFORMED = {
+    "kernel twice\n  return": "a kernel has no attribute twice",
+    "kernel\n  return\n  return": "a line after the end of the kernel",
+    "kernel\n  return\n  hoisted %9": "%9 is not defined",
+    "kernel\n  %0 is a value\n  return": "does not define a value",
+    "kernel\n  %0: int64[n] = input 0\n  %1 as n: int64[] = constant 1\n  return": "dim n is read",
+    "kernel\n  %0 = loop\n    stack %1\n  return": "a stack is",
+    "kernel\n  %0 = host call Foo\n  return": "is not a call of an operator",
+    "kernel\n  %0 = host call Foo-1 () -> (what)\n  return": "is not the type of a result",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_a_malformed_line_is_refused(text: str) -> None:
+    with pytest.raises(InvalidKernel, match=re.escape(MALFORMED[text])):
+        parse_kernel(text)
+
+
 def test_a_kernel_in_text_runs():
     found = run_kernel(
         """

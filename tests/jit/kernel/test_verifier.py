@@ -40,6 +40,12 @@ BROKEN = {
     "%y: float32[3] = scan slice along 0 of %x": "it is in no loop's body",
     "%y: float32[2,3] = carried 0": "it is in no loop's body",
     "%y as e0: int64[4] = neg %k\n  %z: float32[e0] = iota": "the extent of a dim is the",
+    "%y: int32[] = reduce add over (0, 1) of %x": "its element type is int32",
+    "%y: float32[2,3] = view (i0, i2) of %x": "axis i2 where the index has rank 2",
+    "%y: float32[2,3] = concat along 0 %x, %k": "an operand of rank 1 in a tensor of rank 2",
+    "%y: float32[] = matmul %k, %k": "the operands are no matrices",
+    "%y: int64[] = dim 0 of value 0": "it is the dim of a carried value, but not in a loop's body",
+    "%y: float32[-2,3] = neg %x": "an extent is negative",
     "%y: float32[2,3] = input 5": "the main block has other inputs",
 }  # fmt: skip
 
@@ -60,6 +66,8 @@ LOOPS = {
     "carries %s = %k": "carried value 0 is the CarriedArg of type float32[2,3], but also the Input",
     "while %x carries %s = %x": "its condition is the Input of type float32[2,3]",
     "carries %s = %x, %s = %x": "2 initial, 2 carried, 1 next values",
+    "trip %k carries %s = %x": "its trip count is not a scalar",
+    "trip %t": "its body has 1 carried arguments where it carries 0",
 }
 
 
@@ -86,6 +94,37 @@ def test_a_result_has_the_type_that_its_loop_gives():
     assert "it is result 2 of 2" in found
     assert "is stacked along axis 3" in found
     assert "it reads a loop, a branch or a call itself" in found
+
+
+BRANCHES = {
+    "if %x\n    yield %x\n  else\n    yield %x": "its condition is not a bool",
+    "if %t\n    yield %x\n  else\n    yield": "1 results of one side, 0 of the other",
+    "host call Foo-1 (boxed %x) -> (boxed)": "is not the handle of a boxed value",
+}
+
+
+@pytest.mark.parametrize("words", BRANCHES)
+def test_a_branch_or_a_call_that_breaks_its_rule_is_named(words: str) -> None:
+    kernel = parse_kernel(f"{HEAD}  %b = {words}\n  return %x")
+    assert any(BRANCHES[words] in each for each in violations(kernel))
+
+
+def test_a_dim_of_a_call_is_one_of_its_results() -> None:
+    kernel = parse_kernel(f"""{HEAD}  %c = host call Foo-1 (%x) -> (float32[?])
+  %n: int64[] = dim 1 of value 0 of %c
+  %m: int64[] = dim 0 of value 2 of %c
+  return %x""")
+    found = "\n".join(violations(kernel))
+    assert "it is dim 1 of value 0 of 1" in found
+    assert "it is dim 0 of value 2 of 1" in found
+
+
+def test_results_and_boxed_results_are_of_the_main_block() -> None:
+    kernel = parse_kernel(f"{HEAD}  return %x\n  boxed 3")
+    assert "boxed results (3,) of 1" in "\n".join(violations(kernel))
+    inner = Node(Elementwise("neg"), DType.FLOAT32, (2, 3), (kernel.inputs[0],), Block("inner"))
+    moved = replace(kernel, results=(inner,), boxed_results=())
+    assert "is not a value of the main block" in "\n".join(violations(moved))
 
 
 def _main(*nodes: Node) -> str:

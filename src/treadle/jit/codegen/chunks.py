@@ -21,7 +21,7 @@ _PER_NANOSECOND = 8
 _LEAST = 4
 """The multiplications in the time of an element of a long nest: memory allows no less."""
 _LANES = 16
-"""Parts of an axis are multiples of so many items, if possible: whole vectors."""
+"""Parts of an axis are multiples of this number of items, if possible: whole vectors."""
 _ROWS = 64
 """The least rows of a chunk: each reads the whole right operand, which the caches may not hold."""
 _MULTIPLE = 4
