@@ -247,6 +247,13 @@ def test_expose(treadle: Treadle, folder: Path) -> None:
     assert not (folder / "no.onnx").exists()
 
 
+def test_trace_says_that_nothing_was_recorded(treadle: Treadle, folder: Path) -> None:
+    asked = ("--values", "better", "--iterations", "1000:")
+    done = treadle("trace", folder / "newton.onnxtxt", "-i", "a=4", *asked)
+    assert done.code == 0
+    assert "nothing was recorded" in done.err
+
+
 def test_trace_writes_a_file(treadle: Treadle, folder: Path) -> None:
     target = folder / "trace.npz"
     command = ("trace", folder / "newton.onnxtxt", "-i", "a=4", "--values", "better")
@@ -268,6 +275,9 @@ def test_compare(treadle: Treadle, folder: Path) -> None:
     assert found.code == 1
     assert found.data["first"]["value"] == "main/loop_2.body/better"
     assert treadle("compare", model, folder / "none.onnx", "-i", "a=4").code == 2
+    unknown = treadle("compare", f"{model}@onnxruntim", model, "-i", "a=4")
+    assert unknown.code == 2
+    assert "the runtime is onnxruntim, wanted one of" in unknown.err
 
 
 def test_report(treadle: Treadle, folder: Path) -> None:

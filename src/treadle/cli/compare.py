@@ -12,6 +12,7 @@ import treadle
 from treadle.cli.options import Inputs, feed_options, values_option
 from treadle.cli.output import echo, echo_json, working
 from treadle.cli.verb import Verb, json_option
+from treadle.errors import or_nearest
 
 _EXAMPLE = """
 $ treadle compare model.onnx@jit model.onnx@onnxruntime --input x.npz
@@ -107,6 +108,9 @@ def side_of(given: str, ctx: click.Context) -> Any:
     from treadle.comparing import RUNTIMES
 
     path, at, runtime = given.rpartition("@")
+    if at and runtime not in RUNTIMES and Path(path).is_file() and not Path(given).exists():
+        said = f"the runtime is {runtime}, wanted one of {', '.join(RUNTIMES)}"
+        raise click.UsageError(f"{given}: {said}{or_nearest(runtime, RUNTIMES)}", ctx)
     if not at or runtime not in RUNTIMES:
         path, runtime = given, "treadle"
     if not Path(path).is_file():

@@ -97,8 +97,9 @@ def trace(
     if as_json:
         echo_json({"output": str(output or ""), "recorded": {row[0]: row[1] for row in rows}})
         return
-    if not rows:
+    if rows:
+        echo(table(rows, indent=2))
+    else:
         click.echo("nothing was recorded: no value was made in the iterations asked for", err=True)
-    echo(table(rows, indent=2))
     if output is not None:
         click.echo(f"wrote {output}", err=True)
