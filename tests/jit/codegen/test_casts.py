@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tests.jit.kernel_text import run_kernel
 from tests.jit.leaves import leaf, natively
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.node_builder import NATIVE
+from treadle.jit.toolchain import llvm
 
 NARROW = ("float16", "bfloat16")
 COUNT = 600
@@ -102,3 +106,37 @@ def test_narrow_floats_in_memory_and_registers(word, size, rng):
         (found,), is_native = natively(step, inputs)
         assert is_native
         assert same(found, wanted).all(), op
+
+
+@pytest.mark.parametrize("has_half", [True, False])
+def test_float16_rounds_as_numpy_does(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, *, has_half: bool
+) -> None:
+    """Every float16, ties, overflow; by instructions of the processor and by integers."""
+    own = llvm.host_target()
+    if has_half and not own.has_half:
+        pytest.skip("a processor without conversions of float16")
+    monkeypatch.setattr(llvm, "host_target", lambda: replace(own, has_half=has_half))
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        whole = every.astype(np.float32)
+        scales = 10.0 ** rng.integers(-9, 6, 2**14)
+        ties = (whole[1:] + whole[:-1]) / 2
+        wide = np.concatenate([ties, rng.standard_normal(2**14) * scales]).astype(np.float32)
+        count = len(wide)
+        text = f"""
+        kernel
+          %x: float16[65536] = input 0
+          %w: float32[{count}] = input 1
+          %two: float16[] = constant 2.0
+          %s: float16[65536] = add %x, %two
+          %p: float16[65536] = mul %s, %x
+          %n: float16[{count}] = cast %w
+          %b: float32[65536] = cast %x
+          return %s, %p, %n, %b
+        """
+        found = run_kernel(text, every, wide)
+        two = np.float16(2)
+        wanted = [every + two, (every + two) * every, wide.astype(np.float16), whole]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -22,6 +22,7 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.outline import merge, merge_parts, outline
 from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
+from treadle.jit.codegen.scalar import half
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import (
     Branch,
@@ -48,6 +49,7 @@ def emit_kernel(
     name: str = "kernel",
 ) -> KernelArtifact:
     """Emit the kernel in LLVM for a target; `exact` are the extents known before it runs."""
+    target = half.target_of(kernel, target)
     module = llvm.Module(name="treadle")
     function = llvm.Function(module, llvm.FunctionType(I64, [POINTER]), name)
     function.args[0].add_attribute("noalias")

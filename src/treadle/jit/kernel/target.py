@@ -12,7 +12,7 @@ class Target:
     `triple`, `processor` and `features` are LLVM's names; `code_model` and `relocation` determine
     where code and data may be. `vector_bytes` is the width of a vector register, of which there are
     `registers`. `has_fma`: there is a fused multiply-add; `has_scale`: there is an instruction that
-    multiplies a vector of floats by powers of two.
+    multiplies a vector of floats by powers of two; `has_half`: there are some that convert float16.
     """
 
     triple: str
@@ -22,6 +22,7 @@ class Target:
     registers: int
     has_fma: bool
     has_scale: bool = False
+    has_half: bool = False
     pointer_bytes: int = 8
     code_model: str = "default"
     relocation: str = "pic"

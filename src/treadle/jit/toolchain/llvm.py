@@ -67,7 +67,8 @@ def host_target() -> Target:
     has_fma = bool(features.get("fma")) or not llvm.get_default_triple().startswith("x86")
     return Target(
         llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), width, registers,
-        has_fma, has_scale=widest == "avx512f", code_model="jitdefault", relocation="default",
+        has_fma, has_scale=widest == "avx512f", has_half=bool(features.get("f16c")),
+        code_model="jitdefault", relocation="default",
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ Emit = Callable[..., Any]
 _MAX_POWER = 32
 """Largest constant exponent of a power that is computed by products."""
 _ROOT = 0.5
+_EXACT = frozenset(("abs", "max", "min", "neg"))
+"""Functions whose results need no rounding to the type of their operands."""
 
 
 def apply(
@@ -32,7 +34,8 @@ def apply(
     if function == "where":
         return builder.builder.select(*args)
     made = _TABLE[function](builder, dtypes[0], *args)
-    return half.rounded(builder, made, result) if result in SIXTEEN_BIT_FLOATS else made
+    is_exact = function in _EXACT or result not in SIXTEEN_BIT_FLOATS
+    return made if is_exact else half.rounded(builder, made, result)
 
 
 def cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> Any:

@@ -1,11 +1,14 @@
 """float16 and bfloat16: 16 bits in memory, float32 in a register, rounded to nearest even.
 
-Conversions use integer arithmetic, which vectorises on every processor and needs no C library.
+Conversions of float16 are the processor's own where it has them and a kernel has no float64, which
+LLVM would convert by a function of the C library. Else they use integer arithmetic, which
+vectorises on every processor.
 float64 is converted to float16 through a float32 rounded to odd, so that it is rounded only once.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -14,12 +17,30 @@ from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F32, F64, I32
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
+from treadle.jit.kernel.ir import Elementwise, Kernel, Node
+from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost
+from treadle.jit.kernel.target import Target
+from treadle.jit.kernel.traversal import all_nodes
 
 I16 = llvm.IntType(16)
+_HALF = llvm.HalfType()
 
 
 def _number(value: int) -> Any:
     return llvm.Constant(I32, value)
+
+
+def target_of(kernel: Kernel, target: Target) -> Target:
+    """The target with conversions of float16 only if the kernel computes nothing in float64."""
+    is_wide = target.has_half and any(map(_has_float64, all_nodes(kernel.main)))
+    return replace(target, has_half=False) if is_wide else target
+
+
+def _has_float64(node: Node) -> bool:
+    if not isinstance(node.op, Elementwise):
+        return node.dtype is DType.FLOAT64
+    is_series = FUNCTIONS[node.op.function].cost is Cost.WIDE_SERIES
+    return is_series or node.dtype is DType.FLOAT64
 
 
 def widened(builder: FunctionBuilder, bits: Any, dtype: DType) -> Any:
@@ -28,6 +49,8 @@ def widened(builder: FunctionBuilder, bits: Any, dtype: DType) -> Any:
     whole = b.zext(bits, I32)
     if dtype is DType.BFLOAT16:
         return b.bitcast(b.shl(whole, _number(16)), F32)
+    if builder.target.has_half:
+        return b.fpext(b.bitcast(bits, _HALF), F32)
     sign = b.shl(b.and_(whole, _number(0x8000)), _number(16))
     size = b.shl(b.and_(whole, _number(0x7FFF)), _number(13))
     scaled = b.fmul(b.bitcast(size, F32), llvm.Constant(F32, 2.0**112))
@@ -39,6 +62,8 @@ def widened(builder: FunctionBuilder, bits: Any, dtype: DType) -> Any:
 def narrowed(builder: FunctionBuilder, value: Any, dtype: DType) -> Any:
     """The 16 bits of the nearest element to a float32."""
     b = builder.builder
+    if dtype is DType.FLOAT16 and builder.target.has_half:
+        return b.bitcast(b.fptrunc(value, _HALF), I16)
     bits = b.bitcast(value, I32)
     size = b.and_(bits, _number(0x7FFFFFFF))
     sign = b.and_(b.lshr(bits, _number(16)), _number(0x8000))
