@@ -24,12 +24,17 @@ What `treadle convert --opset` and two peers make of the same models: onnx's ver
 onnxscript's, which falls back on it. A model counts where the party gives a model of the opset that
 onnxruntime loads and runs to the same outputs, which for treadle's interp gives too. Models that
 onnxruntime does not run, or answers wrongly, in their own opset are left out, and so are those that
-draw random numbers. Every number is of models; an empty field was not asked.
+draw random numbers. Every number is of models; an empty field was not asked. Made with onnx {onnx}
+and onnxruntime {onnxruntime}.
 
 `python -m tools.versions` finds out (it goes on where it stopped), and with `--write` writes this
 page.
 """
 _STEP = re.compile(r"([A-Za-z0-9]+)-\d+: (.*)")
+_GIVES = re.compile(r"(\w+) (gives an element .*)")
+_BORDER = re.compile(r"^\S+ (is a list or an optional at the border of the model)")
+_LISTS = re.compile(r"to \S+, (a list or an optional)")
+_KERNEL = re.compile(r"implementation for (\w+)\((\d+)\)")
 _PLACE = re.compile(r"^(\S+) (.*) \(onnx, (\S+)\)$")
 _ONNX = "https://github.com/onnx/onnx/blob/main/"
 
@@ -38,12 +43,15 @@ Table = Mapping[tuple[str, int], dict[str, Any]]
 
 def write() -> None:
     """Write the page from what was found."""
-    parts = [_HEAD]
+    from onnx import __version__ as onnx_version
+    from onnxruntime import __version__ as onnxruntime_version
+
+    parts = [_HEAD.format(onnx=onnx_version, onnxruntime=onnxruntime_version)]
     for group in GROUPS:
         tables = {who: findings(FOLDER / f"{who}_{group}.jsonl") for who in PARTIES}
         parts.append("\n".join(_counts(group, tables)))
         parts.append("\n".join(_missing(tables)))
-    parts.append("\n".join(_reasons()))
+    parts += ["\n".join(_reasons()), "\n".join(_without_kernel())]
     PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
 
 
@@ -93,13 +101,14 @@ def _reasons() -> Iterator[str]:
     for group in GROUPS:
         for (case, opset), row in findings(FOLDER / f"treadle_{group}.jsonl").items():
             for message, clause in row.get("obstacles", ()):
-                step = _STEP.match(message)
+                step = _STEP.match(message) or _GIVES.match(message)
                 op, why = step.groups() if step else ("", message)
                 key = op, _plain(why), _linked(clause)
                 opsets[key].add(opset)
                 cases[key].add(case)
     yield "## What has no form\n"
-    yield "The clause is what the schema of the older opset leaves out, read from onnx's schemas.\n"
+    yield "The clause is what the schema of the older opset leaves out, read from onnx's schemas."
+    yield 'Lists and optionals at the border become tensors with `outputs="stacked"`.\n'
     yield "| operator | why | clause | opsets | models |"
     yield "|---|---|---|---|--:|"
     for key in sorted(opsets):
@@ -114,7 +123,26 @@ def _linked(clause: str) -> str:
 
 def _plain(why: str) -> str:
     """A reason without the opset, which has a column, and without names of values."""
-    return re.sub(r'"[^"]*"', "a value", re.sub(r"^opset \d+ has none: ", "", why))
+    why = re.sub(r"^opset \d+ has none: ", "", _BORDER.sub(r"an input or output \1", why))
+    return re.sub(r'"[^"]*"', "a value", _LISTS.sub(r"to \1", why))
+
+
+def _without_kernel() -> Iterator[str]:
+    """What onnxruntime cannot load, or answers otherwise."""
+    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for group in GROUPS:
+        for (case, opset), row in findings(FOLDER / f"treadle_{group}.jsonl").items():
+            if opset and row["kind"] not in ("same", "refused"):
+                kernel = _KERNEL.search(row["why"])
+                why = f"no kernel of {'-'.join(kernel.groups())}" if kernel else row["kind"]
+                found[case, why].add(opset)
+    yield "## What onnxruntime does not load\n"
+    yield "Models counted as other; they pass onnx's checker.\n"
+    yield "| model | onnxruntime | opsets |"
+    yield "|---|---|---|"
+    for (case, why), opsets in sorted(found.items()):
+        yield f"| {case} | {why} | {_span(sorted(opsets))} |"
+    yield ""
 
 
 def _span(opsets: list[int]) -> str:

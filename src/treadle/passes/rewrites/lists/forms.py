@@ -101,7 +101,7 @@ class _Element(NamedTuple):
     type: Type | None
 
     def __str__(self) -> str:
-        return f"{self.op} gives an element" if self.op else "an input has elements"
+        return f"{self.op} gives an element" if self.op else "an input gives elements"
 
 
 @dataclass(slots=True)
