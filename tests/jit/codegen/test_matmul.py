@@ -290,3 +290,32 @@ def test_which_inputs_are_not_transposed(left, weight, axes, is_kept):
 """)
     (product_,) = (node for node in all_nodes(kernel.main) if isinstance(node.op, MatMul))
     assert (stored_transpose(product_) is not None) == is_kept
+
+
+SCANNED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[T, {rows}, 40] x, float[64, 40] w, float[64] b) => (float[T, {rows}, 64] y) {{
+  y = Scan <num_scan_inputs = 1, body = step (float[{rows}, 40] item) => (float[{rows}, 64] made) {{
+    {product}
+  }}> (x)
+}}"""
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 70])
+@pytest.mark.parametrize("rows", [1, 3, 4])
+@pytest.mark.parametrize(
+    "product",
+    [
+        "v = Transpose <perm = [1, 0]> (w) made = MatMul (item, v)",
+        "made = Gemm <transB = 1> (item, w, b)",
+    ],
+)
+def test_items_times_a_transposed_input_in_few_and_many_iterations(length, rows, product, rng):
+    session = treadle.InferenceSession(
+        SCANNED.format(rows=rows, product=product), engines=("jit", "interp")
+    )
+    for trips in (2, length):
+        x = rng.standard_normal((trips, rows, 40)).astype(np.float32)
+        w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((64, 40), (64,)))
+        (found,) = session.run(None, {"x": x, "w": w, "b": b})
+        wanted = x @ w.T + (b if "Gemm" in product else 0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)

@@ -21,6 +21,30 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.kernel.ir import Block, Node, ScanSlice, Take, static_shape
 from treadle.jit.schedule.distribution import Distribution
+from treadle.jit.schedule.storage import stored_transpose
+
+FEW_ITERATIONS = 3
+"""Iterations up to which a matrix is not transposed: each reads it as it is stored."""
+
+
+def runs_briefly(context: CodegenContext, node: Node) -> Any:
+    """Whether the loop runs so few iterations that dot products with the stored matrix are faster.
+
+    None for a product whose matrix is not stored as its transpose.
+    """
+    distribution = context.schedule.distributed.get(node)
+    if distribution is None or stored_transpose(node) is None:
+        return None
+    b, few = context.builder.builder, llvm.Constant(I64, FEW_ITERATIONS)
+    return b.icmp_signed("<=", _length(context, distribution), few)
+
+
+def _length(context: CodegenContext, distribution: Distribution) -> Any:
+    """The number of items, which is the most iterations that the loop runs."""
+    item = distribution.between[-1]
+    assert isinstance(item.op, ScanSlice | Take)
+    extent = context.access.extent(item.operands[0].shape[item.op.axis])
+    return context.builder.index(extent)
 
 
 class BatchedProducts:
@@ -32,11 +56,7 @@ class BatchedProducts:
         self.home: Block = node.home
         self.rows = static_shape(node)[-2]
         self.counter = context.access.counters[self.home]
-        item = made.between[-1]
-        assert isinstance(item.op, ScanSlice | Take)
-        self.length: Any = context.builder.index(
-            context.access.extent(item.operands[0].shape[item.op.axis])
-        )
+        self.length: Any = _length(context, made)
         shape = (self.steps, *static_shape(node))
         pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
         columns = shape[-1]

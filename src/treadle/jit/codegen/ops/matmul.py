@@ -108,9 +108,25 @@ def _known(extent: Index) -> int:
 
 
 def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution) -> None:
-    """Compute the products of many iterations when due; that of this iteration is among them."""
-    left, right = node.operands
+    """Compute the products of many iterations when due; that of this iteration is among them.
+
+    A loop of few iterations computes each by itself if the matrix need not be transposed then.
+    """
     made = batched_matmul.BatchedProducts(context, node, distribution)
+    is_short, matrix = batched_matmul.runs_briefly(context, node), stored_transpose(node)
+    if is_short is None or matrix is None:
+        _emit_batch(context, node, made)
+    else:
+        with context.builder.builder.if_else(is_short) as (short, long):
+            with short, context.access.scope():
+                dot_products.emit_dot_products(context, node, matrix, made.own(node))
+            with long:
+                _emit_batch(context, node, made)
+    context.access.buffers[node] = made.own(node)
+
+
+def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.BatchedProducts) -> None:
+    left, right = node.operands
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
             node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],
@@ -119,7 +135,6 @@ def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution)
             lambda row, column: context.access.address(made.all, (row, column)),
             (context.access.scope_of(right), made.all.scope), is_prefetched=is_prefetched(node),
         ))  # fmt: skip
-    context.access.buffers[node] = made.own(node)
 
 
 def _product(

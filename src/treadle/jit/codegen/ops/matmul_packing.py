@@ -7,10 +7,13 @@ and rows do not evict each other. A constant is packed at compile time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.ops.batched_matmul import runs_briefly
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Constant, Loop, MatMul, Node, ScanSlice, View, static_shape
@@ -42,8 +45,23 @@ def pack_matrices(context: CodegenContext, loop: Node) -> None:
         buffer = Buffer(
             pointer, right.dtype, (stride, 1), context.access.aliases.fresh(), is_dense=False
         )
-        copy_view(context, right, buffer, 0.0, context.access.read)
+        is_short = _runs_briefly(context, loop, right)
+        if is_short is None:
+            copy_view(context, right, buffer, 0.0, context.access.read)
+        else:
+            with context.builder.builder.if_then(context.builder.builder.not_(is_short)):
+                copy_view(context, right, buffer, 0.0, context.access.read)
         context.access.packed[right] = buffer
+
+
+def _runs_briefly(context: CodegenContext, loop: Node, right: Node) -> Any:
+    """Whether no product of the loop will read the copy at run time; None if one may."""
+    assert isinstance(loop.op, Loop)
+    readers = [node for node in all_nodes(loop.op.body) if right in node.operands]
+    conditions = [runs_briefly(context, node) for node in readers]
+    if not conditions or any(each is None for each in conditions):
+        return None
+    return reduce(context.builder.builder.and_, conditions)
 
 
 def _rights(context: CodegenContext, loop: Node) -> Iterator[Node]:
