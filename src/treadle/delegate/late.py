@@ -13,7 +13,7 @@ import numpy as np
 
 from treadle.errors import RunError, Unsupported
 from treadle.infer import infer
-from treadle.ir import Model, Tensor, Type, Value, dtype_of, typed, with_operands
+from treadle.ir import Model, Tensor, Type, Value, dtype_of, with_operands
 from treadle.ir import Sequence as SequenceType
 from treadle.plan import FallbackRequired, Region, RunContext, Runnable, RunnableTraits
 
@@ -61,9 +61,12 @@ def _known(value: Value, given: object) -> Type | None:
 
 
 def _with_types(region: Region, types: Types) -> Region:
-    told = {v: typed(v, type_) for v, type_ in zip(region.inputs, types, strict=True)}
-    steps = tuple(with_operands(step, told) for step in region.steps)
-    block = replace(region.block(), params=tuple(told.values()), steps=steps)
+    declared = {
+        value: replace(value, declared=type_, inferred=None)
+        for value, type_ in zip(region.inputs, types, strict=True)
+    }
+    steps = tuple(with_operands(step, declared) for step in region.steps)
+    block = replace(region.block(), params=tuple(declared.values()), steps=steps)
     main = infer(Model(block)).main
     outputs = tuple(value for value in main.results if value is not None)
     return replace(
