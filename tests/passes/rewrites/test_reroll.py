@@ -47,6 +47,30 @@ def test_a_scan_in_reverse_along_another_axis_comes_back():
     same(before, after, feeds)
 
 
+COLLECTED = """
+g (float[4,3] x, float[3] s) => (float[3] y, float[3] z, float[4,3] rows) {
+  START
+  n0 = Constant <value = int64[1] {0}> ()
+  u0 = Unsqueeze (t0, n0) u1 = Unsqueeze (t1, n0) u2 = Unsqueeze (t2, n0) u3 = Unsqueeze (t3, n0)
+  rows = Concat <axis = 0> (ORDER)
+  y = Identity (t3) z = Neg (t1)
+}"""
+STEP = """
+  i{k} = Constant <value = int64 {{{k}}}> () e{k} = Gather (x, i{k}) a{k} = Add (e{k}, {before})
+  m{k} = Mul (a{k}, e{k}) t{k} = Tanh (m{k})"""
+
+
+@pytest.mark.parametrize("order", ["u0, u1, u2, u3", "u3, u2, u1, u0"])
+@pytest.mark.parametrize("is_carried", [True, False])
+def test_values_that_are_collected_and_read_one_by_one(order, is_carried):
+    steps = (STEP.format(k=k, before=f"t{k - 1}" if is_carried and k else "s") for k in range(4))
+    before = model(COLLECTED.replace("START", "".join(steps)).replace("ORDER", order))
+    after = treadle.reroll(before)
+    assert loops(after) == 1
+    feeds = {"x": np.arange(12, dtype=np.float32).reshape(4, 3) / 9, "s": X}
+    same(before, after, feeds, close=True)
+
+
 SCANS = """
 g (float[4,3] x, float s) => (float y, float[4,3] rows) {
   y, rows = Scan <num_scan_inputs = 1, body = b (float h, float[3] r) => (float k, float[3] q) {

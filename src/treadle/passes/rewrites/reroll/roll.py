@@ -52,7 +52,7 @@ def roll(steps: Sequence[Step], found: Match, users: Users, at: PassContext) -> 
     stacks: list[tuple[Value, Stacked, Value]] = []
     lasts = dict(body.lasts)
     for position, values in outside.items():
-        _give(position, values, body, stacks, lasts, users, rolled, at)
+        _give(position, values, body, stacks, lasts, users, rolled, at, members)
     if len(rolled.writer.steps) > run.size // 2:
         return None
     trip = before.constant(np.array(run.times), "trips")
@@ -196,6 +196,7 @@ def _give(
     users: Users,
     rolled: Rolled,
     at: PassContext,
+    members: set[int],
 ) -> None:
     """Make the values of one place that are read after the run results of the loop."""
     *middle, last = values
@@ -205,9 +206,19 @@ def _give(
     joined = _joined(values, users, at)
     if joined is not None:
         concat, axis, reverse, gone = joined
-        stacks.append((body.made[position], Stacked(axis, reverse), _renamed(concat)))
-        rolled.by[concat] = stacks[-1][2]
+        stack = _renamed(concat)
+        stacks.append((body.made[position], Stacked(axis, reverse), stack))
+        rolled.by[concat] = stack
         rolled.gone |= gone
+        for t, value in enumerate(values):
+            if value is None or not _is_read(users[value], members | gone):
+                continue
+            if value is last and position in lasts:
+                rolled.by[value] = body.name_last(position, value)
+            else:
+                place = len(values) - 1 - t if reverse else t
+                index = rolled.writer.constant(np.array(place), "index")
+                rolled.by[value] = rolled.writer.leaf("Gather", stack, index, axis=axis)
         return
     stack = Value(f"{body.made[position].name}_rows")
     stacks.append((body.made[position], Stacked(), stack))
@@ -215,6 +226,10 @@ def _give(
         if value is not None:
             index = rolled.writer.constant(np.array(t), "index")
             rolled.by[value] = rolled.writer.leaf("Gather", stack, index, axis=0)
+
+
+def _is_read(users: Sequence[Step | None], apart_from: set[int]) -> bool:
+    return any(user is None or id(user) not in apart_from for user in users)
 
 
 def _renamed(value: Value) -> Value:
