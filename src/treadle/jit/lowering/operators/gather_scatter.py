@@ -12,6 +12,7 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import (
     Axis,
+    Concat,
     Constant,
     Gather,
     IndexTuple,
@@ -27,6 +28,8 @@ from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.registry import lowers
 
 Attributes = Mapping[str, Any]
+_MOST_RUNS = 8
+"""Runs of constant indices that are as many views."""
 _ML = "ai.onnx.ml"
 _WHOLE = (DType.INT64, DType.INT32)
 
@@ -79,11 +82,43 @@ def array_feature_extractor(
 
 
 def picked(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> Node:
-    """np.take(data, indices, axis): a view for a single index that is in range."""
+    """np.take(data, indices, axis): views where constant indices run in even steps."""
     shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
     if isinstance(indices.op, Constant) and indices.size == 1:
         return _at(builder, data, axis, int(indices.op.array.item()), shape)
+    if isinstance(indices.op, Constant) and len(indices.shape) == 1:
+        runs = _runs(indices.op.array, data.shape[axis])
+        if runs:
+            views = [_run(builder, data, axis, *each) for each in runs]
+            joined = len(views) > 1
+            return builder.add(Concat(axis), data.dtype, shape, *views) if joined else views[0]
     return builder.add(Take(axis), data.dtype, shape, data, indices)
+
+
+def _runs(indices: np.ndarray, extent: Number) -> list[tuple[int, int, int]]:
+    """The first index, the step and the length of few runs of even steps; [] if there are more.
+
+    A roll has two runs, a reversed axis one, every second item one.
+    """
+    if not isinstance(extent, int) or not indices.size:
+        return []
+    if indices.min() < -extent or indices.max() >= extent:
+        return []
+    rest, found = np.where(indices < 0, indices + extent, indices), list[tuple[int, int, int]]()
+    while rest.size and len(found) <= _MOST_RUNS:
+        step = int(rest[1] - rest[0]) if rest.size > 1 else 0
+        uneven = np.flatnonzero(np.diff(rest) != step)
+        length = int(uneven[0]) + 1 if uneven.size else rest.size
+        length = 1 if length == 2 and abs(step) > 1 else length
+        found.append((int(rest[0]), step, length))
+        rest = rest[length:]
+    return found if len(found) <= _MOST_RUNS else []
+
+
+def _run(builder: KernelBuilder, data: Node, axis: int, first: int, step: int, length: int) -> Node:
+    axes = [same(k) for k in range(len(data.shape))]
+    axes[axis] = Axis(first, ((axis, step),) if step and length > 1 else ())
+    return builder.view(data, (*data.shape[:axis], length, *data.shape[axis + 1 :]), axes)
 
 
 def _at(builder: KernelBuilder, data: Node, axis: int, index: int, shape: Shape) -> Node:
