@@ -71,6 +71,19 @@ def test_values_that_are_collected_and_read_one_by_one(order, is_carried):
     same(before, after, feeds, close=True)
 
 
+def test_steps_that_nobody_reads_and_that_may_fail_stay():
+    steps = "".join(
+        f"i{k} = Constant <value = int64 {{{k}}}> () e{k} = Gather (x, i{k}) a{k} = Add (e{k}, s)"
+        f" m{k} = Mul (a{k}, e{k})\n"
+        for k in range(4)
+    )
+    before = model(f"g (float[N,3] x, float[3] s) => (float[3] y) {{ {steps} y = Neg (s) }}")
+    after = treadle.reroll(before)
+    same(before, after, {"x": np.zeros((4, 3), np.float32), "s": X})
+    with pytest.raises(treadle.RunError):
+        treadle.InferenceSession(after).run(None, {"x": np.zeros((3, 3), np.float32), "s": X})
+
+
 SCANS = """
 g (float[4,3] x, float s) => (float y, float[4,3] rows) {
   y, rows = Scan <num_scan_inputs = 1, body = b (float h, float[3] r) => (float k, float[3] q) {

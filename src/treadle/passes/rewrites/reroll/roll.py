@@ -55,6 +55,8 @@ def roll(steps: Sequence[Step], found: Match, users: Users, at: PassContext) -> 
         _give(position, values, body, stacks, lasts, users, rolled, at, members)
     if len(rolled.writer.steps) > run.size // 2:
         return None
+    if not body.carried and not stacks:
+        return None
     trip = before.constant(np.array(run.times), "trips")
     block = Block(
         params=(number, *(param for param, _, _ in body.carried.values())),
