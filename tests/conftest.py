@@ -56,12 +56,12 @@ SLOW = (
     "tests/jit/host/test_host_kernels.py::test_host_kernels_with_dynamic_extents",
     "tests/jit/host/test_host_kernels.py::test_half_precision",
     "tests/jit/host/test_out_of_memory.py",
-    *(f"tests/jit/lowering/test_element_types.py::test_native_code_gives_what_numpy_gives[{part}]"
+    *(f"tests/jit/lowering/test_element_types.py::test_native_code_agrees_with_numpy[{part}]"
       for part in ("IKL", "NOP", "QR", "S", "T-Z")),
     "tests/jit/lowering/test_host_calls_of_dynamic_shapes.py::test_any_length",
     "tests/jit/lowering/test_ragged_sequences.py::test_random_sequence_programs",
     "tests/jit/toolchain/test_disk_cache.py::test_processes_that_write_at_once",
-    "tests/jobs/test_jobs.py::test_it_runs_in_bash",
+    "tests/jobs/test_jobs.py::test_a_job_runs_in_bash",
     "tests/tools/test_soak.py",
 )  # fmt: skip
 """Tests of three seconds and more that repeat what others hold by more data: with --slow."""

@@ -88,7 +88,7 @@ def test_the_public_names_are_these() -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_has_the_names_it_lists(room: str) -> None:
+def test_every_name_in_all_exists(room: str) -> None:
     module = import_module(f"treadle.{room}")
     assert module.__doc__
     assert len(set(module.__all__)) == len(module.__all__)

@@ -25,7 +25,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in found}
 
 
-def test_it_is_short() -> None:
+def test_the_readme_has_at_most_150_lines() -> None:
     assert len(README.splitlines()) <= 150
 
 
@@ -54,7 +54,7 @@ def test_every_problem_has_a_link() -> None:
         assert LINK.search(row), problem
 
 
-def test_it_installs_from_a_clone_while_nothing_is_published() -> None:
+def test_the_install_line_is_that_of_a_clone_until_published() -> None:
     assert (ADDRESS == "") == ("From a clone of this repository:" in README)
     assert ("pip install ." in README) == (ADDRESS == "")
 

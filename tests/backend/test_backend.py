@@ -25,7 +25,7 @@ ADD_AND_TWICE = onnx.parser.parse_model(
 X, Y = np.float32([1, 2]), np.float32([10, 20])
 
 
-def test_it_is_a_backend():
+def test_the_class_is_a_backend_of_onnx():
     assert issubclass(treadle.backend.TreadleBackend, Backend)
     for name in ("prepare", "run_model", "run_node", "supports_device", "is_compatible"):
         assert callable(getattr(treadle.backend, name))

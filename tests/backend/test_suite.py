@@ -103,7 +103,7 @@ def test_the_official_runner_takes_the_module():
     assert (passed, result.errors, result.failures) == (4, [], [])
 
 
-def test_an_object_without_dimensions_in_a_list_is_told_from_another():
+def test_scalars_of_lists_are_distinguished():
     sample = suite.node_samples()["test_loop16_seq_none"]
     (wanted,) = sample.feeds[0].outputs
     with pytest.raises(AssertionError, match=r"\[0\]"):

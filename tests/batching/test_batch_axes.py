@@ -96,7 +96,7 @@ def axes_of(text: str) -> dict[str, int | None]:
 
 
 @pytest.mark.parametrize("name", INDEPENDENT)
-def test_rows_run_together_give_what_each_gives_alone(name: str, rng: np.random.Generator) -> None:
+def test_rows_run_in_a_batch_as_one_by_one(name: str, rng: np.random.Generator) -> None:
     text = INDEPENDENT[name]
     found = axes_of(text)
     session = treadle.InferenceSession(text, engines=["interp"])

@@ -3,7 +3,7 @@
 from benchmarks.growth import Cost, faults, main
 
 
-def test_time_that_grows_with_trips_is_told():
+def test_time_that_grows_with_the_trip_count_is_reported():
     even = [Cost(10, 1e-6, 0.0, 100.0), Cost(100, 2e-6, 0.0, 100.0)]
     assert faults("a", even) == []
     (told,) = faults("a", [even[0], even[1]._replace(seconds=3e-6)])

@@ -30,7 +30,7 @@ def test_a_wasteful_model_is_measured_without_its_waste(model, pass_):
     assert title in table([row], [row, row])
 
 
-def test_the_exporters_scan_slices_nothing_any_more():
+def test_an_exporters_scan_loses_its_slices():
     model = treadle.load(exported("torch_script_mamba_256x16")[0])
     assert "Slice" in show_model(model)
     assert "Slice" not in show_model(treadle.optimize(model))

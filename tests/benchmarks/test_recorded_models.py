@@ -38,7 +38,7 @@ def test_an_output_too_few_sets_a_model_aside():
     assert "outputs, not" in measure(replace(SUBJECT, outputs=more), 0.0).aside
 
 
-def test_a_model_that_is_none_is_set_aside():
+def test_a_file_that_is_no_model_is_skipped():
     refused = measure(replace(SUBJECT, model=b"\x08"), 0.0)
     assert refused.aside.startswith("onnxruntime refuses")
 

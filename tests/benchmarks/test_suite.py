@@ -47,7 +47,7 @@ def test_a_word_that_no_model_has_is_a_wrong_command(capsys):
     assert "no model has nosuch; there are logistic, xorshift" in capsys.readouterr().err
 
 
-def test_figures_are_saved_with_whatever_is_printed(tmp_path, capsys):
+def test_printed_figures_are_saved(tmp_path, capsys):
     root = Path(__file__).parents[2]
     figures = str(root / "benchmarks" / "figures.json")
     assert main(["--read", figures, "--markdown", "--json", str(tmp_path / "again.json")]) == 0

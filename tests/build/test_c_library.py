@@ -64,7 +64,7 @@ def test_a_result_of_unknown_length(load: Load, limit: int) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 100])
-def test_a_length_that_stays_open(load: Load, length: int, rng: np.random.Generator) -> None:
+def test_a_library_with_a_dynamic_length(load: Load, length: int, rng: np.random.Generator) -> None:
     x = rng.standard_normal((length, 3)).astype(np.float32)
     arrays = [x, np.ones(3, np.float32)]
     status, found = load("scan").call(arrays, 2)

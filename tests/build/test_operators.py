@@ -154,7 +154,7 @@ def test_a_scan_of_opset_8(tmp_path: Path, rng: np.random.Generator) -> None:
         expect_same(models.OLD, session, {"s0": np.ones(batch, np.float32), "x": x})
 
 
-def test_without_the_original_model_it_fails_with_the_reason(tmp_path: Path) -> None:
+def test_the_reason_of_failing_without_the_original_model(tmp_path: Path) -> None:
     shapes = {"x": (None, 2, 4), "first": (2, 4)}
     treadle.build(models.BATCH, tmp_path, name="b", kind="ort", inputs=shapes, fallback=False)
     operators = [node.op_type for node in onnx.load(tmp_path / "b.onnx").graph.node]

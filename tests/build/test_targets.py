@@ -75,7 +75,7 @@ def test_every_target_has_an_archive(tmp_path: Path) -> None:
         assert magic in data
 
 
-def test_a_target_nothing_links_for_is_refused_before_anything_is_written(
+def test_a_target_without_a_linker_is_refused_before_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["treadle.build.link"], "find_spec", lambda _: None)

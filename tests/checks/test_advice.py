@@ -41,7 +41,7 @@ def test_a_carried_value_the_condition_depends_on_is_alive():
             e = Relu(a) f = Sub(k, i) d = Less(i, f) }> (M, C, x, n) }""")
 
 
-def test_a_stacked_value_nothing_reads():
+def test_an_unread_stacked_value():
     text = loop("x", "a) => (c, e, e) { e = Relu(a) }").replace("r0 = Loop", "r0, ys = Loop")
     assert [code for code, *_ in advised(text)] == ["CF415"]
     assert not advised(text.replace("=> (r0)", "=> (r0, ys)"))

@@ -112,7 +112,7 @@ def test_a_loop_that_never_runs(given, start, why):
     assert (finding.code, finding.message) == ("CF413", f"the loop never runs: {why}")
 
 
-def test_a_scan_over_nothing_never_runs():
+def test_a_scan_over_an_empty_sequence_never_runs():
     finding = only("""g (float[0,2] x) => (ys) {
         ys = Scan <num_scan_inputs=1, body = b (a) => (e) { e = Relu(a) }> (x) }""")
     assert finding.code == "CF413"
@@ -129,7 +129,7 @@ def test_a_scan_over_nothing_never_runs():
         ("M, C", "Identity(c)", False),
     ],
 )
-def test_a_loop_that_nothing_stops(given, goes_on, endless):
+def test_a_loop_without_a_bound_is_found(given, goes_on, endless):
     text = f"""g (int64 M, bool C, float s0) => (s) {{
         limit = Constant<value_int=9223372036854775807>()
         s = Loop <body = b (int64 i, bool c, a) => (d, e) {{

@@ -122,5 +122,5 @@ def test_interrupted_by_the_keyboard(folder: Path) -> None:
         (1.0, 0.0, "as fast"),
     ],
 )
-def test_times_are_told_as_factors(seconds: float, other: float, words: str) -> None:
+def test_times_are_reported_as_factors(seconds: float, other: float, words: str) -> None:
     assert show_factor(seconds, other) == words

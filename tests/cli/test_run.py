@@ -182,7 +182,9 @@ def test_a_trace_of_chosen_values(treadle: Treadle, folder: Path) -> None:
     assert [event["iterations"] for event in only["trace"]] == [[0], [1], [2], [3]]
 
 
-def test_a_bad_model_is_told_before_missing_inputs(treadle: Treadle, tmp_path: Path) -> None:
+def test_faults_of_the_model_are_reported_before_missing_inputs(
+    treadle: Treadle, tmp_path: Path
+) -> None:
     file = tmp_path / "odd.onnxtxt"
     file.write_text(
         '<ir_version: 10, opset_import: ["" : 21]>\ng (float x) => (float y) { y = Nag (x) }'
@@ -213,7 +215,7 @@ def test_a_trace_by_operator_and_by_role(treadle: Treadle, folder: Path) -> None
     assert {event["step"] for event in kept} == {""}
 
 
-def test_types_written_where_nothing_can_be(treadle: Treadle, folder: Path) -> None:
+def test_infer_refuses_an_output_in_a_missing_folder(treadle: Treadle, folder: Path) -> None:
     done = treadle("infer", folder / "newton.onnxtxt", "-o", folder / "none" / "typed.onnx")
     assert done.code == 2
     assert "no such file or directory" in done.err

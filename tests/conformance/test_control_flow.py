@@ -81,7 +81,7 @@ def test_the_inner_of_two_names_wins():
 
 
 @pytest.mark.parametrize("name", WITH_VALUES + SILENT)
-def test_check_reports_nothing_wrong_but_a_name_that_hides_another(name):
+def test_check_reports_only_names_that_hide_others(name):
     found = treadle.check(edges()[name].source)
     allowed = {"CF103", "CF304"} if name in FALSE_CLAIMS else {"CF103"}
     assert {f.code for f in found if f.severity == "error"} <= allowed

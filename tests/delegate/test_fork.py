@@ -24,7 +24,7 @@ print(os.waitpid(child, 0)[1])
 """
 
 
-def test_a_forked_process_does_not_wait_for_threads_it_has_not():
+def test_a_forked_process_does_not_wait_for_its_parents_threads():
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT)],
         capture_output=True,

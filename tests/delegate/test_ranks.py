@@ -83,7 +83,7 @@ def test_a_rank_that_fits_goes_to_the_kernel():
     assert_allclose(made.run(None, {"a": x, "b": w})[0], [[[1, 3, 5]]])
 
 
-def test_ranks_of_own_operators_hold_whatever_the_file_says():
+def test_inferred_ranks_of_contrib_operators_replace_declared_ones():
     text = (
         HEAD.format(opset=17)
         + """

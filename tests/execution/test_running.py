@@ -94,7 +94,7 @@ def test_a_bound_of_bytes_on_a_growing_stack_sequence_and_string():
         run(looping(body, [Carried()]), i64(99), np.array("a", object), context=limited(bytes=100))
 
 
-def test_what_nested_loops_hold_is_added_up():
+def test_memory_of_nested_loops_is_summed():
     def make(b, s):
         inner = body_of("t", lambda _, t: (None, t, t))
         last, all_ = b.loop(b.constant(i64(3), "three"), None, inner, [Carried()], [s], [Stacked()])
@@ -218,7 +218,7 @@ def test_deeper_than_python_goes(monkeypatch):
         sys.setrecursionlimit(limit)
 
 
-def test_more_memory_than_there_is():
+def test_an_allocation_beyond_memory_is_an_error():
     def make(b, s):
         shape = b.constant(i64([2**40, 2**10]), "shape")
         return None, b.leaf("Expand", 13, s, shape), s

@@ -78,7 +78,7 @@ def test_a_loop():
         (None, False, (None, 0, "condition")),
     ],
 )
-def test_how_often_a_loop_may_run_did_run_and_why_it_ended(trip, condition, wanted):
+def test_bounds_trip_count_and_reason_of_the_end_of_a_loop(trip, condition, wanted):
     body = body_of("i c s", lambda b, i, c, s: (c, add(b, s, s)))
     block = looping(body, [*COUNTED, Carried()], condition=True)
     inputs = [None if trip is None else i64(trip), yes(condition), f32(1)]
@@ -93,7 +93,7 @@ def test_a_loop_whose_condition_turns_false_in_its_last_iteration_ends_by_its_tr
     assert events(block, i64(2), f32(1))[-2] == LoopEnded("main/loop_0", (), 2, "trip")
 
 
-def test_nested_loops_and_branches_tell_where_they_are():
+def test_nested_loops_and_branches_report_their_paths():
     then = BlockBuilder("then")
     t = then.param("t")
     then_block = then.build(then.leaf("Neg", 13, t, result="negative"))

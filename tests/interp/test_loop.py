@@ -182,7 +182,7 @@ def test_the_iteration_number_has_the_rank_the_body_declares(rank):
     same(found, [i64(np.arange(3)).reshape((3,) + (1,) * rank)])
 
 
-def test_an_iteration_number_that_is_carried_stays_what_it_was():
+def test_a_carried_iteration_number_is_unchanged():
     body = body_of("i s", lambda b, i, s: (None, i, s))
     block = looping(body, [Iteration(), Carried()], stacks=[Stacked()])
     same(run(block, i64(4), i64(9)), [i64(3), i64(9, 0, 1, 2)])

@@ -143,7 +143,7 @@ def test_a_scan_in_a_scan():
 
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("operator", ["Loop", "Scan", ""])
-def test_a_loop_keeps_its_states_shape_where_it_says_so_whatever_operator_it_was(operator, fixed):
+def test_a_loop_with_states_of_fixed_shape_keeps_them(operator, fixed):
     # s = s + x makes a scalar a vector of two
     built = scan(body_of("s x", lambda b, s, x: (None, add(b, s, x))), 1, [Sliced()])
     step = replace(built.steps[0], info=Info(op=operator), fixed_state=fixed)

@@ -133,7 +133,7 @@ def test_stacks_of_zero_iterations(declared, axis, wanted):
     same(run(block, i64(0), f32(1, 2, 3, 4), f32(1)), [np.zeros(wanted, np.float32)])
 
 
-def test_a_symbol_that_is_two_lengths_tells_nothing():
+def test_a_symbol_of_two_lengths_proves_no_extent():
     body = body_of("x y", lambda _, x, y: (None, x), {"x": tensor("float32", N)})
     block = looping(body, [Invariant()] * 2, stacks=[Stacked()], types=[tensor("float32", N)] * 2)
     same(run(block, i64(0), f32(1, 2), f32(1, 2)), [np.zeros((0, 2), np.float32)])
@@ -147,7 +147,7 @@ def test_every_dtype_is_stacked_without_an_iteration(dtype):
     assert (found[0].dtype, found[0].shape) == (dtype.numpy, (0, 2))
 
 
-def test_a_dtype_nothing_tells_is_an_error():
+def test_an_unknown_dtype_is_an_error():
     body = body_of("x", lambda _, x: (None, x))
     with pytest.raises(RunError, match="has an unknown dtype"):
         run(looping(body, [Invariant()], stacks=[Stacked()]), i64(0), f32(1))

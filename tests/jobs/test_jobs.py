@@ -51,7 +51,7 @@ def test_its_commands_stand_on_its_page(job: Path) -> None:
 
 
 @pytest.mark.parametrize("job", JOBS_OF_TREADLE, ids=lambda job: job.stem)
-def test_it_runs(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_runs(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(measure, "SECONDS", 0.05)
     for command in lines_of(job):
@@ -60,7 +60,7 @@ def test_it_runs(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("job", JOBS_OF_BASH, ids=lambda job: job.stem)
-def test_it_runs_in_bash(job: Path, tmp_path: Path) -> None:
+def test_a_job_runs_in_bash(job: Path, tmp_path: Path) -> None:
     for module in filter(None, header(job, "needs").split(", ")):
         pytest.importorskip(module)
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -62,7 +62,7 @@ def test_the_table_is_onnxruntimes_registry(request):
         ("Relo", 12, None),
     ],
 )
-def test_which_version_is_in_force(op, opset, version):
+def test_the_version_of_an_operator_in_an_opset(op, opset, version):
     found = ops.contrib_operator("", op, opset)
     assert (None if found is None else found.version) == version
 

@@ -32,7 +32,7 @@ def test_a_type_is_spelled_as_in_schemas(type_):
         (Map(DType.INT64, None), "map(int64,?)"),
     ],
 )
-def test_a_type_of_which_a_part_is_unknown_has_no_string_or_a_mark_in_it(type_, shown):
+def test_the_string_of_a_partly_unknown_type(type_, shown):
     assert ops.type_string(type_) is None
     assert ops.type_string(type_, "?") == shown
 

@@ -114,7 +114,7 @@ class TestCasts:
         ("name", "top", "beyond"),
         [("float8e4m3fn", 448.0, np.nan), ("float8e5m2", 57344.0, np.inf)],
     )
-    def test_8_bit_floats_saturate_unless_told_otherwise(self, name, top, beyond):
+    def test_casts_to_8_bit_floats_saturate_by_default(self, name, top, beyond):
         x = np.array([1e6, -1e6, np.inf, np.nan, 1.0], np.float32)
         to = elements(NAMES[name])
         saturated = one("Cast", 19, x, to=to).astype(np.float32)
@@ -233,7 +233,7 @@ class TestEdges:
         assert one("NonZero", 13, np.array(5)).shape == (0, 1)
         assert one("NonZero", 13, np.array(0)).shape == (0, 0)
 
-    def test_reductions_of_nothing(self):
+    def test_reductions_of_empty_tensors(self):
         none = np.zeros((2, 0), np.float32)
         axis = np.array([1])
         assert one("ReduceSum", 13, none, axis).tolist() == [[0], [0]]

@@ -169,7 +169,7 @@ def test_arrow_tables_have_list_columns_and_nulls() -> None:
     )
 
 
-def test_it_pickles_and_runs_in_other_processes() -> None:
+def test_a_pickled_predictor_runs_in_another_process() -> None:
     predict = pickle.loads(pickle.dumps(treadle.Predictor(FILTER)))
     batch = {"x": np.ones((4, 3), np.float32), "a": np.full(4, A)}
     wanted = predict(batch)["y"]

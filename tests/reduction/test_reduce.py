@@ -78,7 +78,7 @@ def test_a_loop_that_matters_stays_with_few_iterations(tmp_path: Path) -> None:
     assert "Scan" not in operators(model)
 
 
-def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_an_interrupted_search_continues(tmp_path: Path) -> None:
     command = "! grep -aq Erf {model}"
     _, first = reduced(tmp_path, command, "--tries", "4")
     assert (first["done"], first["tries"]) == (False, 4)

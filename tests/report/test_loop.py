@@ -66,7 +66,9 @@ MADE_BY = "(from main/loop_{}.body/less_4)"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_how_often_it_runs(bounded: Model, bound: str, count: int | None, words: str) -> None:
+def test_the_trip_count_of_a_loop(
+    bounded: Model, bound: str, count: int | None, words: str
+) -> None:
     trips = summary(bounded).trips
     assert (trips.bound, trips.count, trips.words) == (bound, count, words)
 

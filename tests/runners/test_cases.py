@@ -69,7 +69,7 @@ def check_run(prepare: Prepare, run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", cases())
-def test_check_reports_what_the_case_says_and_nothing_else(name: str) -> None:
+def test_check_reports_exactly_the_findings_of_the_case(name: str) -> None:
     case = cases()[name]
     for opset in (case.opsets[0], case.opsets[-1]):
         found = {f.code for f in treadle.check(case.model(opset)) if f.severity == "error"}

@@ -23,7 +23,7 @@ def test_an_output_of_another_kind_dtype_or_rank_than_declared_is_given(declared
     assert "error" in {finding.severity for finding in treadle.check(text)}
 
 
-def test_the_type_of_such_an_output_is_the_one_it_has():
+def test_a_wrongly_declared_output_has_its_inferred_type():
     text = f"{HEAD}g (float[2,3] x) => (int64[2,3] y) {{ y = Relu(x) }}"
     (y,) = treadle.InferenceSession(text).get_outputs()
     assert y.type == "tensor(float)"
@@ -85,7 +85,7 @@ MAPS = [
 
 @pytest.mark.parametrize("engines", [None, ("interp",)])
 @pytest.mark.parametrize(("key", "element", "value"), MAPS)
-def test_a_map_is_an_input_whatever_it_holds(key, element, value, engines):
+def test_maps_of_any_types_are_inputs(key, element, value, engines):
     labels = '["p", "q", "r"]' if key == "string" else "[1, 2, 3]"
     text = f"""<ir_version: 8, opset_import: ["ai.onnx.ml" : 1, "" : 17]>
         g (map({key}, {element}) x) => ({element}[1,3] y) {{

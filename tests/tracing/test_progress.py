@@ -30,7 +30,7 @@ def told(clock, trip, *times):
     return stream.getvalue().split("\r")
 
 
-def test_the_time_left_is_told_where_a_trip_count_bounds_the_loop(clock):
+def test_progress_has_the_time_left_where_a_trip_count_bounds_the_loop(clock):
     lines = told(clock, 5000, 0.0, 0.5, 1.0)
     assert lines[1] == "main/loop_0: 1 of 5,000 iterations, 2 a second, 41 min 40 s left"
     assert lines[2] == "main/loop_0: 2 of 5,000 iterations, 2 a second, 41 min 39 s left"

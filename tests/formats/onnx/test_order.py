@@ -77,7 +77,7 @@ def test_a_name_of_outside_is_read_where_the_inner_one_is_not_made_yet():
     assert "CF105" not in {f.code for f in treadle.check(HEAD + text)}
 
 
-def test_the_order_is_the_files_wherever_it_can_be():
+def test_steps_keep_the_files_order_where_possible():
     graph = onnx.parser.parse_graph(
         "g (float x) => (float y) { a = Neg(x) y = Add(d, a) c = Neg(x) d = Neg(c) }"
     )

@@ -55,7 +55,7 @@ def test_a_folder_of_unknown_format(tmp_path):
         treadle.load(str(tmp_path))
 
 
-def test_an_onnx_model_is_one_whatever_its_name(tmp_path):
+def test_an_onnx_file_is_recognised_by_its_content(tmp_path):
     model = treadle.load("g (float x) => (float y) { y = Neg(x) }")
     treadle.save(model, tmp_path / "m.onnx")
     (tmp_path / "m.pb").write_bytes((tmp_path / "m.onnx").read_bytes())

@@ -36,6 +36,6 @@ def test_indices_that_are_no_positions(name, is_attribute):
 
 
 @pytest.mark.parametrize("is_attribute", [False, True])
-def test_indices_that_are(is_attribute):
+def test_sparse_indices_within_the_shape_load(is_attribute):
     session = treadle.InferenceSession(model(np.array([3]), is_attribute=is_attribute))
     assert session.run(None, {})[0].tolist() == [0, 0, 0, -2]

@@ -43,7 +43,7 @@ def test_a_file_gives_the_recorded_answers(name: str, engines: list[str] | None)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - RANK_NOT_KNOWN))
-def test_as_onnx_it_gives_them_in_onnxruntime(name: str, tmp_path: Path) -> None:
+def test_the_fixture_saved_as_onnx_agrees_in_onnxruntime(name: str, tmp_path: Path) -> None:
     target = tmp_path / "model.onnx"
     treadle.save(treadle.load(DATA / f"{name}.xml"), target, external_data=False)
     onnx.checker.check_model(str(target), full_check=True)

@@ -65,7 +65,7 @@ def test_an_operator_gives_openvinos_recorded_outputs(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - NO_KERNEL))
-def test_as_onnx_it_means_the_same(name: str, tmp_path: Path) -> None:
+def test_the_model_saved_as_onnx_agrees_in_onnxruntime(name: str, tmp_path: Path) -> None:
     path, given, wanted = _case(name, tmp_path)
     treadle.save(treadle.load(path), tmp_path / "m.onnx", external_data=False)
     onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)

@@ -119,7 +119,7 @@ def test_a_variable_keeps_its_value(name: str, engines: list[str] | None, tmp_pa
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_openvino_keeps_it_the_same(name: str, oracle: Oracle, tmp_path: Path) -> None:
+def test_openvino_keeps_the_same_state(name: str, oracle: Oracle, tmp_path: Path) -> None:
     make, wanted = CASES[name]
     answers = oracle.ask(make(tmp_path), FEEDS, keep=True)
     found = [value for answer in answers for value in answer["y"].tolist()]  # type: ignore[index, call-overload]

@@ -279,7 +279,7 @@ def test_few_rows_times_a_transposed_input(dtype, rows, inner, columns, rng):
         ((1, 64), (64, 64), "(i0, i1)", False),
     ],
 )
-def test_which_inputs_are_not_transposed(left, weight, axes, is_kept):
+def test_a_transposed_input_of_a_product_is_copied_only_where_it_pays(left, weight, axes, is_kept):
     turned = f"float32[{weight[1]},{weight[0]}]"
     kernel = kernel_of(f"""kernel
   %x: float32[{left[0]},{left[1]}] = input 0

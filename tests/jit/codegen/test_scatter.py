@@ -146,7 +146,7 @@ def test_scatter_of_one_row_costs_one_row():
 
 @settings(max_examples=20)
 @given(st.data())
-def test_scattering_with_reductions_is_what_numpy_does(data):
+def test_scatter_with_reductions_agrees_with_numpy(data):
     rng = seeded((data,))
     from tests.jit.leaves import leaf, natively
     from treadle import ops

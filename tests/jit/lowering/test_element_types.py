@@ -79,7 +79,7 @@ def test_native_code_is_for_all_but_those_the_page_names(letters):
 
 
 @pytest.mark.parametrize("letters", LETTERS)
-def test_native_code_gives_what_numpy_gives(letters):
+def test_native_code_agrees_with_numpy(letters):
     wrong = {}
     for op, version in chosen(letters):
         if version != NEWEST[op] or op in CAST:

@@ -234,7 +234,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_native_code_gives_what_numpy_gives(name):
+def test_native_code_agrees_with_numpy(name):
     op, version, inputs, attributes = FORMS[name]
     attributes = dict(attributes)
     results, fixed = attributes.pop("results", 1), attributes.pop("fixed", ())

@@ -138,7 +138,7 @@ def test_an_optional_that_comes_and_goes(rng):
 
 
 @pytest.mark.parametrize("word", ["float", "float[A]"])
-def test_a_list_of_nothing_at_the_border(word, rng):
+def test_an_empty_list_as_an_input_or_output(word, rng):
     text = f"""g (int64 n, optional(seq({word})) o, {word} x) => (int64[T] c, seq({word}) r) {{
       none = SequenceEmpty ()
       r, c = Loop (n, "", none) <body = f (int64 i, bool go, seq({word}) s)

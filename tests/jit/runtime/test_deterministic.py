@@ -85,9 +85,7 @@ def paths(used: treadle.InferenceSession) -> dict[object, object]:
 
 
 @pytest.mark.parametrize("name", ["shapes", "values", "assumptions", "misfits"])
-def test_a_run_is_answered_as_by_a_session_that_ran_nothing_before(
-    name: str, rng: np.random.Generator
-) -> None:
+def test_earlier_runs_do_not_change_an_answer(name: str, rng: np.random.Generator) -> None:
     text, feeds = cases(rng)[name]
     used = session(text)
     for each in feeds:
@@ -97,7 +95,7 @@ def test_a_run_is_answered_as_by_a_session_that_ran_nothing_before(
         assert paths(used)[key] == made
 
 
-def test_without_it_earlier_shapes_choose_the_code(rng: np.random.Generator) -> None:
+def test_earlier_shapes_choose_the_code_unless_deterministic(rng: np.random.Generator) -> None:
     text, feeds = SUMS, [summed(rng, length) for length in (30, 40, 50, 60, 70)]
     used = session(text, is_deterministic=False)
     for each in feeds:

@@ -49,7 +49,7 @@ def test_tests_see_the_fault():
         session().run(None, FEED)
 
 
-def test_without_a_fault_it_is_compiled():
+def test_a_kernel_without_faults_is_compiled():
     found = session()
     found.run(None, FEED)
     assert not [why for why in outcomes(found) if isinstance(why, str)]

@@ -89,7 +89,7 @@ def test_a_run_that_is_bounded_or_watched_has_its_own_plan(monkeypatch):
     assert engines_of(session) == ["onnxruntime"]
 
 
-def test_threads_that_meet_it_at_once(monkeypatch):
+def test_threads_that_replan_at_once(monkeypatch):
     count = 8
     refusing(monkeypatch)
     session = treadle.InferenceSession(HEAD + MODEL, engines=ALL)

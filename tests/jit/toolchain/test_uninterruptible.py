@@ -25,7 +25,7 @@ def test_results_and_exceptions_of_the_work_are_passed_on():
         named(fails=True)
 
 
-def test_other_threads_do_it_themselves():
+def test_other_threads_run_the_call_themselves():
     found = []
     thread = threading.Thread(target=lambda: found.append(named()), name="mine")
     thread.start()

@@ -128,7 +128,7 @@ def test_sequences_inside_have_the_new_type():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "half", 16, None])
-def test_types_there_are_none_of_are_refused(dtype):
+def test_unknown_types_are_refused(dtype):
     with pytest.raises(InputError):
         treadle.convert_dtype(LOOP, dtype)
 

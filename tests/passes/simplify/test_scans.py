@@ -152,7 +152,7 @@ WITH_AXES = """at = Constant <value = int64[1] {0}> () j = Unsqueeze (i, at) k =
     ("line", "opset", "sliced"),
     [("r = Gather (x, i)", 10, 0), ("r = Gather (x, i)", 11, 1), (PART, 12, 0), (WITH_AXES, 13, 1)],
 )
-def test_opsets_in_which_all_that_it_takes_can_be_said(line, opset, sliced):
+def test_opsets_in_which_a_loop_becomes_a_scan(line, opset, sliced):
     text = OLD.replace("LINE", line)
     model, _ = cleaned(text, opset=opset)
     assert len(ports(only_loop(model)).sliced) == sliced

@@ -13,7 +13,7 @@ def test_every_schema_change_has_an_adapter_or_a_reason():
     assert not unknown
 
 
-def test_the_table_speaks_of_versions_there_are():
+def test_every_adapter_is_for_a_version_in_the_standard():
     for op, version in (*DOWN, *UP, *NO_FORM):
         assert ops.schema("", op, version), (op, version)
     assert not NO_FORM.keys() & DOWN.keys()

@@ -181,13 +181,13 @@ def test_the_report_lists_converted_operators():
 
 
 @pytest.mark.parametrize("opset", [8, 0, 99, "13", 13.0, None])
-def test_opsets_there_are_none_of_are_refused(opset):
+def test_unknown_opsets_are_refused(opset):
     with pytest.raises(InputError):
         treadle.convert_version(leaf(LEAVES["Gelu"]), opset)
 
 
 @pytest.mark.parametrize("ir_version", [2, 99])
-def test_ir_versions_there_are_none_of_are_refused(ir_version):
+def test_unknown_ir_versions_are_refused(ir_version):
     with pytest.raises(InputError):
         treadle.convert_version(leaf(LEAVES["Gelu"]), 13, ir_version=ir_version)
 

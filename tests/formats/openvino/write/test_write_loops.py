@@ -60,11 +60,11 @@ def test_a_loop_runs_as_often_as_in_onnx(trips: int, go: bool, tmp_path: Path) -
     same(LOOP, feeds_of_loop(trips, go), tmp_path)
 
 
-def test_a_loop_as_it_is_written(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+def test_the_xml_of_a_loop(golden: Callable[[str, str], None], tmp_path: Path) -> None:
     golden("openvino/loop.xml", write(LOOP, tmp_path).read_text())
 
 
-def test_a_branch_as_it_is_written(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+def test_the_xml_of_a_branch(golden: Callable[[str, str], None], tmp_path: Path) -> None:
     body = """
     y = If (c) <then_branch = then () => (float[2] a) { a = Add(x, z) },
                 else_branch = other () => (float[2] b) { b = Mul(x, x) }>"""
@@ -75,7 +75,7 @@ def test_a_branch_as_it_is_written(golden: Callable[[str, str], None], tmp_path:
         same(model, feeds, tmp_path)
 
 
-def test_a_scan_as_it_is_written(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+def test_the_xml_of_a_scan(golden: Callable[[str, str], None], tmp_path: Path) -> None:
     model = text("float[2] s0, float[2, 3] xs", "float[2] sf, float[2, 3] ys", SCAN)
     golden("openvino/scan.xml", write(model, tmp_path).read_text())
     feeds = {"s0": np.ones(2, "f"), "xs": np.arange(6, dtype="f").reshape(2, 3)}
