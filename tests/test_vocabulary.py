@@ -112,3 +112,15 @@ def test_the_glossary_names_files_that_exist() -> None:
     paths = [path for row in rows for path in re.findall(r"`([\w/]+\.py|[\w/]+/)`", row)]
     assert len(paths) > 50
     assert [path for path in paths if not (SOURCE / path).exists()] == []
+
+
+def test_files_that_the_pages_name_exist() -> None:
+    rooms = [SOURCE, *(ROOT / room for room in ("tests", "tools", "benchmarks", "examples"))]
+    files = [f"/{file.relative_to(ROOT)}" for room in rooms for file in room.rglob("*.py")]
+    named = {
+        (page.name, path)
+        for page in PAGES
+        for path in re.findall(r"`([\w/-]+/\w+\.py)`", page.read_text())
+    }
+    assert len(named) > 50
+    assert [each for each in named if not any(f.endswith(f"/{each[1]}") for f in files)] == []
