@@ -70,7 +70,7 @@ class ModelMetadata:
 
 
 class OrtSession(ABC):
-    """The methods of onnxruntime's session that are composed of others."""
+    """Methods of onnxruntime's session that only call other public methods."""
 
     _options: Any
     _chosen: Chosen | None = None

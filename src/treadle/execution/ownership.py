@@ -26,7 +26,7 @@ def owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 
 
 def _own(value: Any, taken: set[int]) -> Any:
-    """The value, or a copy of it if something else may write to its memory."""
+    """The value, or a copy of it if other code may write to its memory."""
     if isinstance(value, list):
         return [_own(item, taken) for item in value]
     if not isinstance(value, np.ndarray):

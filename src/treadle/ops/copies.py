@@ -8,7 +8,7 @@ from treadle.ir import Leaf, Step, Value
 
 
 def resolve_copies(value: Value | None, made: Mapping[Value, Step]) -> Value | None:
-    """The value that this one copies through any number of Identity steps; itself if it is no copy.
+    """Follow Identity steps back to the value that they copy; a value that is no copy is returned.
 
     `made` maps values to the step of the block that defines them.
     """

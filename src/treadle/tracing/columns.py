@@ -179,7 +179,7 @@ def _are_consecutive(parts: Sequence[Column]) -> bool:
 
 
 def _one_array(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """The rows in one array, without a copy if they are already one after the other in one."""
+    """The rows as one array, without a copy if they are consecutive rows of an array."""
     base, starts = rows[0].base, [each.__array_interface__["data"][0] for each in rows]
     is_one = isinstance(base, np.ndarray) and base.flags.c_contiguous
     for one, other, start, following in zip(rows, rows[1:], starts, starts[1:], strict=False):

@@ -55,7 +55,7 @@ class Scope:
         return value
 
     def hides(self, name: str) -> bool:
-        """Whether an enclosing scope has the name, as far out as names are shared."""
+        """Whether an enclosing scope that shares its names with this one has the name."""
         if self.apart or self.parent is None:
             return False
         return name in self.parent.names or self.parent.hides(name)

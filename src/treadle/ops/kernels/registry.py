@@ -73,7 +73,7 @@ def _written(bind: Maker) -> object:
 
 
 def maker(op: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
-    """Register a function (attributes, number of results) -> body."""
+    """Register a function that makes a kernel from a step's attributes and number of results."""
 
     def enter(function: Function) -> Function:
         for version in versions:
@@ -96,7 +96,7 @@ def evaluates(op: str, *versions: int, domain: str = "") -> Callable[[Function],
 
 
 def from_function(function: Callable[..., Any]) -> Maker:
-    """The maker of a plain function: binds the keywords that it declares, `outputs` among them."""
+    """Make kernels of a plain function: its keywords are attributes, or `outputs`, their number."""
 
     def bind(attributes: Attributes, outputs: int) -> Body:
         declared, takes_all = _keywords(function)

@@ -58,7 +58,7 @@ class Scope:
         return self.draft.constant(literal, value.name)
 
     def needs(self, value: Value | None) -> bool:
-        """Whether the value is needed."""
+        """Whether a result of the model depends on the value."""
         return value in self.writing.needed
 
     def bind(self, value: Value, wire: Wire) -> None:

@@ -74,7 +74,7 @@ def row(context: CodegenContext, buffer: Buffer, number: Any) -> Buffer:
 
 
 def are_columns(item: Shape, count: Number, axis: int) -> bool:
-    """Whether items along the axis of a dense tensor are columns, many and large."""
+    """Whether slices of a dense tensor along the axis are columns, many and large."""
     own = [extent for extent in item if extent != 1]
     if any(extent != 1 for extent in item[axis:]) or not own:
         return False
