@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnx import FunctionProto, NodeProto
+from onnx import AttributeProto, FunctionProto, NodeProto
 
 from treadle.ir import Leaf, Type
 from treadle.ops.proto import attribute_to_proto, leaf_to_proto
@@ -38,8 +38,18 @@ def function_proto_of_node(
         return None
     body = FunctionProto.FromString(made)
     _import_all(body)
+    _give_types(body, found)
     _give_defaults(body, domain, node.op_type, version)
     return body
+
+
+def _give_types(body: FunctionProto, schema: Any) -> None:
+    """Give references to the function's attributes their types, which onnx's builders leave out."""
+    for node in body.node:
+        for attribute in node.attribute:
+            name = attribute.ref_attr_name
+            if name in schema.attributes and attribute.type == AttributeProto.UNDEFINED:
+                attribute.type = schema.attributes[name].type.value
 
 
 def _made(

@@ -153,3 +153,12 @@ def test_a_step_without_another_form_is_refused(reason: str) -> None:
     opset, target, *rest = REFUSED[reason]
     with pytest.raises(Unsupported, match=reason):
         treadle.convert_version(text(opset, *rest), target)
+
+
+def test_bernoulli_gives_one_with_the_probability_of_its_operand() -> None:
+    model = text(15, "double[4000] x", "int32[4000] y", "y = Bernoulli<dtype = 6, seed = 1.0>(x)")
+    converted = treadle.convert_version(model, 13)
+    for source in (model, converted):
+        session = treadle.InferenceSession(source, engines=["interp"])
+        (found,) = session.run(None, {"x": np.full(4000, 0.9)})
+        assert 0.87 < found.mean() < 0.93

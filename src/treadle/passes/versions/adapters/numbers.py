@@ -290,6 +290,18 @@ def extremes_of_truth(at: Rewriter, step: Leaf) -> Adapted:
     return at.cast(made, DType.BOOL)
 
 
+@down("Bernoulli", 15)
+def uniform_below(at: Rewriter, step: Leaf) -> Adapted:
+    """Whether a uniform random number lies below the probability.
+
+    The schema's function compares the other way round, against the operator's text.
+    """
+    x = first(step)
+    seed = {"seed": step.attributes["seed"].value} if "seed" in step.attributes else {}
+    number = at.op("RandomUniformLike", x, **seed)
+    return at.cast(at.op("Less", number, x), at.dtype(step.results[0]))
+
+
 @down("Swish", 24)
 def swish(at: Rewriter, step: Leaf) -> Adapted:
     """X * sigmoid(alpha * x)."""
