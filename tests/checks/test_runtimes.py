@@ -12,6 +12,7 @@ from treadle.checks import examples, whole
 from treadle.checks.runtimes.known_bugs import bugs_of
 from treadle.checks.runtimes.onnxruntime import VERSION
 from treadle.formats.onnx.source import open_source
+from treadle.ir import DType, Leaf, Tensor, Value, attribute
 
 MEASURED = onnxruntime.__version__ in VERSION.split()
 MODELS = [name for name, edge in edges().items() if edge.expect != "error"]
@@ -102,3 +103,10 @@ VALUES = "CF808"
 def test_models_that_run_in_onnxruntime_have_no_finding(name: str) -> None:
     told = set(codes(exported(name)[0])) - {VALUES}
     assert not [code for code in told if code.startswith("CF80")]
+
+
+def test_attributes_that_are_no_text_are_compared_with_forms():
+    x = Value("x", Tensor(DType.INT32, (3, 3)))
+    equation = attribute("equation", b"\xff")
+    step = Leaf("", "Einsum", 12, (x,), (Value("y"),), {"equation": equation})
+    assert not bugs_of(step)

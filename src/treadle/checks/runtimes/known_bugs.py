@@ -73,7 +73,7 @@ def _has(step: Leaf, form: str) -> bool:
     if attribute is None:
         return False
     found = attribute.value
-    return (found.decode() if isinstance(found, bytes) else str(found)) == value
+    return (found.decode(errors="replace") if isinstance(found, bytes) else str(found)) == value
 
 
 @cache

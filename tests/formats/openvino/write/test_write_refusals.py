@@ -35,6 +35,22 @@ REFUSED = {
     "an operator of another domain": (FOREIGN, "local.lib::Solve", "replace it by others"),
 }
 REFUSED |= {
+    "an axis that the operand does not have": (
+        text("float[2] x, int64[2] i", "y", "y = ScatterElements <axis = 5> (x, i, x)"),
+        "input 0 has rank 1, and no axis 5", "",
+    ),
+    "a carried value without an initial value": (
+        """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (float x) => (y) { y = local.f () }
+        <domain: "local", opset_import: ["" : 21]>
+        f (a) => (b) {
+            c = Constant <value_int = 3> ()
+            b = Loop (c, "", a) <body = body (int64 i, bool q, float z) => (q, w) { w = Relu (z) }>
+        }""",
+        "z, which it carries, has no initial value", "",
+    ),
+}  # fmt: skip
+REFUSED |= {
     name: (text(inputs, outputs, body), why, hint)
     for name, inputs, outputs, body, why, hint in (
         ("an optional", "float[2] x", "bool y", "o = Optional(x) y = OptionalHasElement(o)",

@@ -99,8 +99,18 @@ class _Writer:
     unread: dict[Value, Value] = field(default_factory=dict)
     """Results of carried values that the body does not read, and their first values."""
 
+    def _expect_operands(self) -> None:
+        """Refuse a loop that a call gives no value for something it carries or slices."""
+        for carried in self.views.carried:
+            if carried.initial is None:
+                raise Refusal(f"{carried.param.name}, which it carries, has no initial value")
+        for port in self.views.sliced:
+            if port.operand is None:
+                raise Refusal(f"nothing is given for {port.param.name}, which it slices")
+
     def write(self) -> None:
         """Write all of it."""
+        self._expect_operands()
         iterates = self.iterates = self._iterates()
         self.kept = kept_carried(self.views, self.outer.writing.needed)
         if not iterates:
@@ -186,7 +196,7 @@ class _Writer:
             carried = self.views.carried[index]
             if not scope.needs(carried.param):
                 continue
-            assert carried.initial is not None, "a carried value has an initial value"
+            assert carried.initial is not None
             _check_rank(carried)
             params[index] = inside.feed(
                 self.outer.wire(carried.initial), carried.param.name, carried.param.type

@@ -107,9 +107,16 @@ class OpContext:
         return self.type(position).shape
 
     def extent(self, position: int, axis: int) -> int | None:
-        """One extent of an operand, if it is known."""
+        """One extent of an operand, if it is known.
+
+        Raises Refusal if the operand has no such axis.
+        """
         shape = self.shape(position)
-        dim = None if shape is None else shape[axis]
+        if shape is None:
+            return None
+        if not -len(shape) <= axis < len(shape):
+            raise Refusal(f"input {position} has rank {len(shape)}, and no axis {axis}")
+        dim = shape[axis]
         return dim if isinstance(dim, int) else None
 
     def rank(self, position: int) -> int:
