@@ -28,7 +28,7 @@ from treadle.formats.openvino.write.control import Feeding, Inside, control_laye
 from treadle.formats.openvino.write.liveness import depends_on_slices, kept_carried
 from treadle.formats.openvino.write.loop_outputs import cut, hung_on, last_or_first, turned_over
 from treadle.formats.openvino.write.net_builder import Wire, copy, is_parameter
-from treadle.formats.openvino.write.refusals import Refusal
+from treadle.formats.openvino.write.refusals import Refusal, expect_operands
 from treadle.formats.openvino.write.scope import Scope, tensor_of
 from treadle.formats.openvino.write.workaround_folding import prevent_folding
 from treadle.formats.openvino.write.workaround_inplace import protect_from_inplace
@@ -56,6 +56,7 @@ def write(scope: Scope, loop: Loop, path: str) -> None:
     if loop in scope.writing.knowledge.idle:
         _idle(scope, views)
         return
+    expect_operands(views)
     _Writer(scope, loop, views, path).write()
 
 
@@ -99,18 +100,8 @@ class _Writer:
     unread: dict[Value, Value] = field(default_factory=dict)
     """Results of carried values that the body does not read, and their first values."""
 
-    def _expect_operands(self) -> None:
-        """Refuse a loop that a call gives no value for something it carries or slices."""
-        for carried in self.views.carried:
-            if carried.initial is None:
-                raise Refusal(f"{carried.param.name}, which it carries, has no initial value")
-        for port in self.views.sliced:
-            if port.operand is None:
-                raise Refusal(f"nothing is given for {port.param.name}, which it slices")
-
     def write(self) -> None:
         """Write all of it."""
-        self._expect_operands()
         iterates = self.iterates = self._iterates()
         self.kept = kept_carried(self.views, self.outer.writing.needed)
         if not iterates:

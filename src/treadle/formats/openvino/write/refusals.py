@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treadle.errors import Finding
+from treadle.ir import Ports
 
 CODE = "OV001"
 """The code of a step without a form in OpenVINO IR; no rule of `check`, the model is valid."""
@@ -30,3 +31,13 @@ class Refusals:
         told = Finding(CODE, "error", path, message, refusal.hint, clause="OpenVINO IR, version 11")
         if told not in self.findings:
             self.findings.append(told)
+
+
+def expect_operands(views: Ports) -> None:
+    """Raise Refusal for a loop that a call gives no value for something it carries or slices."""
+    for carried in views.carried:
+        if carried.initial is None:
+            raise Refusal(f"{carried.param.name}, which it carries, has no initial value")
+    for port in views.sliced:
+        if port.operand is None:
+            raise Refusal(f"nothing is given for {port.param.name}, which it slices")
