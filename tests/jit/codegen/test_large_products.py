@@ -30,7 +30,12 @@ kernel{threads}
 @pytest.mark.parametrize("threads", ["", " parallel_threshold_ns=1500"])
 @pytest.mark.parametrize(
     ("dtype", "inner", "columns"),
-    [("float32", 403, 2100), ("float32", 514, 1024), ("float64", 258, 1031)],
+    [
+        ("float32", 403, 2100),
+        ("float32", 514, 1024),
+        ("float32", 403, 1808),
+        ("float64", 258, 1031),
+    ],
 )
 def test_strips_and_the_columns_left_over(
     dtype: str, inner: int, columns: int, threads: str, rows: int, rng: np.random.Generator

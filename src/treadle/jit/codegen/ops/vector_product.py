@@ -40,13 +40,16 @@ class Product:
 
     def from_column(self, context: CodegenContext, first: int) -> Product:
         """The product of the columns from one on."""
-        right, result, add = self.right, self.result, context.builder.add
+
+        def moved(column: Index) -> Index:
+            return context.builder.add(column, first)
+
         return replace(
             self,
             columns=self.columns - first,
             is_streamed=False,
-            right=lambda k, column: right(k, add(column, first)),
-            result=lambda row, column: result(row, add(column, first)),
+            right=lambda k, column: self.right(k, moved(column)),
+            result=lambda row, column: self.result(row, moved(column)),
         )
 
     def turned(self, context: CodegenContext, number: Index, count: Index) -> Index:
