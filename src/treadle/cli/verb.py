@@ -78,9 +78,9 @@ class Verb(click.Command):
         """Run the command."""
         limits = ctx.params.pop("limits", None)
         names = ("quiet", "verbose", "color")
-        told = Settings(**{name: ctx.params.pop(name) for name in names})
-        token = settings.set(told)
-        _log(told.verbose)
+        given = Settings(**{name: ctx.params.pop(name) for name in names})
+        token = settings.set(given)
+        _log(given.verbose)
         try:
             with within(limits):
                 return super().invoke(ctx)

@@ -34,19 +34,19 @@ def contents(
     for identity in typed.functions:
         drawings.of_function(identity)
     summary, rows = control_flow_rows(typed)
-    told: Data = {
+    data: Data = {
         "title": title,
         "rows": model_rows(summary),
         "blocks": drawings.blocks,
         "facts": rows,
         "findings": [_finding(each) for each in findings],
     }
-    told |= _planned(model)
+    data |= _planned(model)
     if feeds is not None:
-        told |= _run(model, feeds)
+        data |= _run(model, feeds)
     if comparison is not None:
-        told["comparison"] = _compared(comparison)
-    return told
+        data["comparison"] = _compared(comparison)
+    return data
 
 
 def _finding(finding: Finding) -> Data:

@@ -92,9 +92,9 @@ def _growths(model: Model) -> Iterator[tuple[str, str]]:
         if not isinstance(visit.step, Loop):
             continue
         for port in ports(visit.step).carried:
-            told = ", ".join(_changes(port.param.type, visit.path))
-            if told:
-                yield f"{visit.path}.body/{port.param.name}", f"; {told}"
+            changes = ", ".join(_changes(port.param.type, visit.path))
+            if changes:
+                yield f"{visit.path}.body/{port.param.name}", f"; {changes}"
 
 
 def _changes(type_: Type | None, loop: str) -> Iterator[str]:

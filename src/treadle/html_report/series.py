@@ -36,7 +36,7 @@ def series(column: Column) -> Data | None:
         return None
     low, high, mean, nans = _each(rows)
     bounds = [_digits(np.nanmin(low)), _digits(np.nanmax(high))] if np.isfinite(low).any() else None
-    told: Data = {
+    data: Data = {
         "times": len(rows),
         "low": _thinned(low, np.fmin),
         "mean": _thinned(mean, None),
@@ -44,10 +44,10 @@ def series(column: Column) -> Data | None:
         "range": bounds,
     }
     if nans.any():
-        told["nan"] = column.at[int(nans.argmax())].tolist()
+        data["nan"] = column.at[int(nans.argmax())].tolist()
     if isinstance(rows, np.ndarray) and rows.shape[0] > 1 and rows.shape[1] > 1:
-        told["heat"] = heat_map(_matrix(rows))
-    return told
+        data["heat"] = heat_map(_matrix(rows))
+    return data
 
 
 def _flat(column: Column) -> np.ndarray | list[np.ndarray]:

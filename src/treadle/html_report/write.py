@@ -56,15 +56,15 @@ def write_report(
         given, found = loaded(model)
         title = _title(model, given.main.name)
         findings = [*found, *checks.check(given)]
-        told = contents(given, title, findings, feeds, comparison)
-    _write(target, page(title, told))
+        data = contents(given, title, findings, feeds, comparison)
+    _write(target, page(title, data))
 
 
-def page(title: str, told: Mapping[str, Any]) -> str:
+def page(title: str, shown: Mapping[str, Any]) -> str:
     """The page, with its style, its script and its data inside."""
     assets = files("treadle.html_report") / "assets"
     read = {name: (assets / name).read_text("utf-8") for name in _ASSETS}
-    data = json.dumps(_plain(told), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    data = json.dumps(_plain(shown), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     parts = {
         "title": escape(title),
         "style": read["style.css"],

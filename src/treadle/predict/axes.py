@@ -30,7 +30,7 @@ class BatchAxes:
     reason: str = ""
 
 
-def told_axes(model: Model, axis: int, lengths: str) -> BatchAxes:
+def given_axes(model: Model, axis: int, lengths: str) -> BatchAxes:
     """The axes given by a caller: this axis of every input and output that has it.
 
     `lengths` is the input that takes the lengths of rows, along its only axis; "" for none.
@@ -66,10 +66,10 @@ def proven_axes(model: Model, fed: set[str], lengths: str) -> BatchAxes:
         if rows > 1:
             return BatchAxes(inputs, outputs)
         return BatchAxes(inputs, outputs, 1, "the model takes one row at a time")
-    told = (
+    reason = (
         "; ".join(dict.fromkeys(reasons)) or "no input has an axis 0 or 1 that can be a batch axis"
     )
-    return BatchAxes({}, {}, 1, told)
+    return BatchAxes({}, {}, 1, reason)
 
 
 def takes(value: Value, axis: int, rows: int) -> bool:

@@ -43,8 +43,10 @@ def layout_of(model: Model, axes: BatchAxes, lengths: str) -> Layout:
     if not lengths:
         return Layout(axes, ranks)
     if lengths not in params or ranks[lengths] != 1:
-        told = ", ".join(name for name, rank in ranks.items() if rank == 1) or "none has one axis"
-        raise InputError(f'lengths names "{lengths}", which is not an input with one axis ({told})')
+        known = ", ".join(name for name, rank in ranks.items() if rank == 1) or "none has one axis"
+        raise InputError(
+            f'lengths names "{lengths}", which is not an input with one axis ({known})'
+        )
     if axes.most == 1:
         raise InputError(f"rows cannot be padded, since they cannot run together: {axes.reason}")
     times, symbols = {}, set()

@@ -105,9 +105,9 @@ def _made_of(predictor: Predictor, source: Path, rows_of_part: int) -> str:
 
 
 def _prepare_folder(folder: Path, made_of: str, *, resume: bool) -> None:
-    told = folder / _MADE_OF
+    marker = folder / _MADE_OF
     if resume and folder.exists():
-        if told.exists() and told.read_text(encoding="utf-8") == made_of:
+        if marker.exists() and marker.read_text(encoding="utf-8") == made_of:
             return
         raise InputError(
             f"{folder} holds parts of another model, input or settings; leave out --resume to "
@@ -115,7 +115,7 @@ def _prepare_folder(folder: Path, made_of: str, *, resume: bool) -> None:
         )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    told.write_text(made_of, encoding="utf-8")
+    marker.write_text(made_of, encoding="utf-8")
 
 
 def _worked(

@@ -18,7 +18,7 @@ from treadle.boundary import public
 from treadle.errors import RunError, TreadleError
 from treadle.ir import Model
 from treadle.options import SessionOptions
-from treadle.predict.axes import proven_axes, told_axes
+from treadle.predict.axes import given_axes, proven_axes
 from treadle.predict.columns import Column, Rows, Texts
 from treadle.predict.groups import groups
 from treadle.predict.layout import Layout, layout_of
@@ -86,7 +86,7 @@ class Predictor:
         axes = (
             proven_axes(read, {*self._columns}, lengths)
             if batch_axis is None
-            else told_axes(typed, batch_axis, lengths)
+            else given_axes(typed, batch_axis, lengths)
         )
         self._layout = layout_of(typed, axes, lengths)
         ranks, along = self._layout.ranks, axes.inputs

@@ -28,8 +28,8 @@ def row_lengths(
     table = np.stack(found) if found else np.zeros((0, len(alive)), np.int64)
     equal = (table == table[:1]).all(axis=0) if found else np.zeros(len(alive), bool)
     for row in np.flatnonzero(alive & ~equal).tolist():
-        told = ", ".join(map(str, sorted(set(table[:, row].tolist()))))
-        failed.setdefault(row, f"a row has several lengths: {told}")
+        shown = ", ".join(map(str, sorted(set(table[:, row].tolist()))))
+        failed.setdefault(row, f"a row has several lengths: {shown}")
     return table[0] if found else np.zeros(len(alive), np.int64)
 
 

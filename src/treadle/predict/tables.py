@@ -81,8 +81,8 @@ def _dict_column(batch: Mapping[str, Any], name: str) -> Column:
 def _dict_rows(batch: Mapping[str, Any]) -> int:
     lengths = {name: len(cells) for name, cells in batch.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"the columns of the batch have different lengths: {told}")
+        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the columns of the batch have different lengths: {shown}")
     return next(iter(lengths.values()), 0)
 
 

@@ -80,12 +80,12 @@ def _show(action: str, folder: Path, why: str, entries: list[tuple[str, int, flo
         for kind in ("kernel", "plan")
         if (found := [each for each in entries if each[0] == kind])
     ]
-    told = [f"{folder}: {count}, {size}"]
+    lines = [f"{folder}: {count}, {size}"]
     if rows:
-        told.append(table(rows, head=("kind", "files", "size", "last used"), indent=2))
+        lines.append(table(rows, head=("kind", "files", "size", "last used"), indent=2))
     if why:
-        told.append(f"it is not used: {why}")
-    echo("\n".join(told))
+        lines.append(f"it is not used: {why}")
+    echo("\n".join(lines))
 
 
 def _day(found: list[tuple[str, int, float]]) -> str:

@@ -69,20 +69,20 @@ def warm(
     image is built. Code is specialized to all extents except that of the axis a loop slices, so
     give the extents in use, or feed a file of real inputs.
     """
-    told = []
+    warmed = []
     for model in models:
         with working(f"warming up {model}", quiet=as_json):
-            told.append(_warmed(model, extents, archive, folder, engines))
+            warmed.append(_warmed(model, extents, archive, folder, engines))
     if as_json:
-        echo_json(told)
+        echo_json(warmed)
         return
-    _show(told)
+    _show(warmed)
 
 
-def _show(told: Sequence[Mapping[str, Any]]) -> None:
+def _show(warmed: Sequence[Mapping[str, Any]]) -> None:
     from treadle.report import plural, show_bytes, show_seconds
 
-    for each in told:
+    for each in warmed:
         kept = f"{plural(each['files'], 'file')} of {show_bytes(each['bytes'])}"
         echo(f"{each['model']}: {kept} kept, in {show_seconds(each['seconds'])}")
 

@@ -68,15 +68,15 @@ def read_node(
 
 def _kept(node: onnx.NodeProto) -> bytes:
     """The parts that the IR cannot express; for a graph attribute its text."""
-    told = [
+    given = [
         attribute
         for attribute in node.attribute
         if attribute.doc_string and (attribute.HasField("g") or attribute.graphs)
     ]
-    if not told and not any(getattr(node, name) for name in _UNKNOWN):
+    if not given and not any(getattr(node, name) for name in _UNKNOWN):
         return b""
     rest = leftover(node, _KNOWN)
-    for attribute in told:
+    for attribute in given:
         rest.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
     return bytes(rest.SerializeToString())
 

@@ -28,9 +28,10 @@ class Refusals:
     def add(self, path: str, what: str, refusal: Refusal) -> None:
         """Add a finding for a refusal; `what` names the operator or the value."""
         message = f"{what}: {refusal.message}" if what else refusal.message
-        told = Finding(CODE, "error", path, message, refusal.hint, clause="OpenVINO IR, version 11")
-        if told not in self.findings:
-            self.findings.append(told)
+        clause = "OpenVINO IR, version 11"
+        finding = Finding(CODE, "error", path, message, refusal.hint, clause=clause)
+        if finding not in self.findings:
+            self.findings.append(finding)
 
 
 def expect_operands(views: Ports) -> None:

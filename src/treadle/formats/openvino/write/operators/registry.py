@@ -83,8 +83,8 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
 
 def _reason(leaf: Leaf) -> tuple[str, str] | None:
     """Why an operator has no form, and a hint, if they are known."""
-    told = ((why, hint) for prefix, why, hint in _REASONS if leaf.op.startswith(prefix))
-    return next(told, None)
+    reasons = ((why, hint) for prefix, why, hint in _REASONS if leaf.op.startswith(prefix))
+    return next(reasons, None)
 
 
 def row_of(leaf: Leaf) -> Row:
