@@ -32,7 +32,7 @@ _LOOKED_AT = frozenset(
     {
         ("", "ArgMax"), ("", "ArgMin"), ("", "GRU"), ("", "GlobalMaxPool"), ("", "Hardmax"),
         ("", "LSTM"), ("", "LogSoftmax"), ("", "MaxPool"), ("", "RNN"), ("", "ReduceMax"),
-        ("", "ReduceMin"), ("", "ScatterND"), ("", "Sign"), ("", "TopK"), ("", "Unique"),
+        ("", "ReduceMin"), ("", "Sign"), ("", "TopK"), ("", "Unique"),
         ("ai.onnx.ml", "Normalizer"),
     }
 )  # fmt: skip
