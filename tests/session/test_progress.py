@@ -76,3 +76,30 @@ def test_a_run_that_fails_says_where_as_a_plain_run_does():
         session.run(None, feeds(1000, 300), listener=treadle.Progress(io.StringIO()))
     assert "iteration 300" in str(plain.value)
     assert str(heard.value) == str(plain.value)
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_line_fits_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("treadle.tracing.progress._EVERY", 0)
+    stream = Terminal()
+    treadle.InferenceSession(COUNT).run(None, feeds(5000, 100), listener=treadle.Progress(stream))
+    lines = stream.getvalue().split("\r")
+    assert any(line.startswith("main/loop_1") for line in lines)
+    assert max(map(len, lines)) < 40
+
+
+def test_a_run_that_fails_in_windows_is_not_interpreted_again(monkeypatch):
+    text = COUNT.replace("y = Neg(b)", "x = Gather(xs, i) y = Neg(x)")
+    session = treadle.InferenceSession(text)
+    heard = []
+    monkeypatch.setattr(session, "_run", lambda *given: heard.append(given) or [])
+    session.run(None, feeds(5000, 100), listener=treadle.Progress(io.StringIO()))
+    ((_, _, options, listener),) = heard
+    assert (options, listener) == (None, None)

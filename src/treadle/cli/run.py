@@ -46,7 +46,8 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 @click.option(
     "--progress/--no-progress",
     default=None,
-    help="Show iterations, their rate and the time left; by default on a terminal, on interp.",
+    help="Show iterations, their rate and the time left; by default on a terminal, of loops"
+    " that are long or run on interp.",
 )
 @json_option
 @click.pass_context
@@ -85,8 +86,8 @@ def run(
         session = treadle.InferenceSession(model, engines=engines or seen)
     selector = running.selector_of(session, patterns) if patterns else None
     feeds = collect(session.model, inputs)
-    watched = not (as_json or patterns) and running.is_watched(session, progress)
     limits = treadle.RunOptions(**bounds) if any(b is not None for b in bounds.values()) else None
+    watched = not (as_json or patterns) and running.is_watched(session, feeds, limits, progress)
     with working(f"running {model}", quiet=as_json or bool(patterns) or watched):
         ran = running.run_once(session, feeds, limits, selector, as_json, watched)
     if output is not None:

@@ -14,8 +14,12 @@ import treadle
 from treadle.cli.archive import like, read_archive
 from treadle.cli.event_lines import listener
 from treadle.cli.output import is_quiet
+from treadle.recording import draws, long_loops
 from treadle.report import Difference, as_data, compare, engine_counts
 from treadle.tracing import Listener, Selector, has_calls
+
+_MANY = 100_000
+"""The iterations from which a loop's progress is shown on a terminal."""
 
 
 class Ran(NamedTuple):
@@ -34,12 +38,24 @@ def selector_of(session: treadle.InferenceSession, patterns: tuple[str, ...]) ->
     return selector
 
 
-def is_watched(session: treadle.InferenceSession, asked: bool | None) -> bool:
-    """Whether to show the progress of loops: on a terminal if interp runs all, or as asked."""
+def is_watched(
+    session: treadle.InferenceSession,
+    feeds: Mapping[str, object],
+    options: treadle.RunOptions | None,
+    asked: bool | None,
+) -> bool:
+    """Whether to show the progress of loops: as asked, else on a terminal where it is cheap.
+
+    That is a model that interp runs, or one with loops of many iterations, which run in windows.
+    """
     if asked is not None:
         return asked
-    is_slow = set(engine_counts(session.plan)) == {"interp"}
-    return is_slow and sys.stderr.isatty() and not is_quiet()
+    if not sys.stderr.isatty() or is_quiet():
+        return False
+    if set(engine_counts(session.plan)) == {"interp"}:
+        return True
+    is_long = options is None and bool(long_loops(session.model, feeds, _MANY))
+    return is_long and not draws(session.model)
 
 
 def run_once(

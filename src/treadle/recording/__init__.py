@@ -1,10 +1,10 @@
 """Recording at full speed: runs the exposed model, whole or with long loops in windows."""
 
 from treadle.recording.exposures import Exposures, RecordedOptions
-from treadle.recording.loop_lengths import LONG, long_loops
+from treadle.recording.loop_lengths import LONG, draws, long_loops
 from treadle.recording.outputs import columns
 from treadle.recording.staged import Prepare, Run, StagedModel, StagedRun
-from treadle.recording.watched import WatchedModel
+from treadle.recording.watched import FailedInWindows, WatchedModel
 from treadle.recording.window_size import FIRST_SIZE, LARGEST_SIZE, next_size
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "LARGEST_SIZE",
     "LONG",
     "Exposures",
+    "FailedInWindows",
     "Prepare",
     "RecordedOptions",
     "Run",
@@ -19,6 +20,7 @@ __all__ = [
     "StagedRun",
     "WatchedModel",
     "columns",
+    "draws",
     "long_loops",
     "next_size",
 ]

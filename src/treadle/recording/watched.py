@@ -25,6 +25,10 @@ _GROWTH = 8
 """How many times longer or shorter than the one before a window is at most."""
 
 
+class FailedInWindows(Exception):
+    """A run in windows failed; a plain run says where."""
+
+
 class WatchedModel:
     """A model whose loops of more than a few iterations run in windows, for any number of runs."""
 
@@ -35,7 +39,8 @@ class WatchedModel:
     def run(self, feed: Mapping[str, object], listener: Listener) -> list[Any] | None:
         """The outputs of a run that the listener follows.
 
-        None if no loop can run in windows, or if the run fails; then nothing has been kept.
+        None if no loop can run in windows. Raises FailedInWindows if the run fails; then nothing
+        has been kept.
         """
         staged = self._staged(feed)
         if staged is None:
@@ -47,8 +52,8 @@ class WatchedModel:
                 _watch(run, loop, listener)
                 run.close()
             run.until("")
-        except (RunError, Unsupported):
-            return None  # a plain run says where it fails
+        except (RunError, Unsupported) as error:
+            raise FailedInWindows from error
         return [run.value(v.name if v else "") for v in self.model.main.results]
 
     def _staged(self, feed: Mapping[str, object]) -> StagedModel | None:

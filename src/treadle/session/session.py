@@ -39,7 +39,7 @@ from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Region, RunContext
 from treadle.profiling import Profile, Timed
-from treadle.recording import Exposures, RecordedOptions, WatchedModel
+from treadle.recording import Exposures, FailedInWindows, RecordedOptions, WatchedModel
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
     defaults,
@@ -166,14 +166,27 @@ class InferenceSession(DescribedSession):
             if isinstance(listener, Recorder):
                 return self._recorded(output_names, input_feed, run_options, listener)
             if isinstance(listener, Progress) and run_options is None:
-                outputs = self._watched.run(input_feed, listener)
-                if outputs is not None:
-                    return outputs if output_names is None else self._named(output_names, outputs)
+                return self._shown(output_names, input_feed, listener)
             return self._run(output_names, input_feed, run_options, listener)
         except Exception as error:
             if may_pass(error):
                 raise
             raise internal_error(error, "InferenceSession.run") from error
+
+    def _shown(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        progress: Progress,
+    ) -> list[Any]:
+        """A run whose progress is shown: in windows, or interpreted."""
+        try:
+            outputs = self._watched.run(input_feed, progress)
+        except FailedInWindows:
+            return self._run(output_names, input_feed, None, None)
+        if outputs is None:
+            return self._run(output_names, input_feed, None, progress)
+        return outputs if output_names is None else self._named(output_names, outputs)
 
     def _recorded(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from treadle.tracing.events import Event, IterationStarted, LoopEnded, LoopStart
 
 __all__ = ["Progress"]
 
+_MILLION = 1_000_000
 _EVERY = 0.1
 """Seconds between two updates of the line."""
 
@@ -77,7 +79,7 @@ class Progress:
         if now - max(self._written, loop.began) < _EVERY:
             return
         self._written = now
-        line = _line(loop.path, done, loop.trip, now - loop.began)
+        line = _line(loop.path, done, loop.trip, now - loop.began)[: self._columns()]
         self._put(f"\r{line.ljust(self._width)}")
         self._width = len(line)
 
@@ -85,6 +87,12 @@ class Progress:
         if self._width:
             self._put(f"\r{' ' * self._width}\r")
         self._width = 0
+
+    def _columns(self) -> int | None:
+        """The columns of the terminal, less one for the cursor; None for another stream."""
+        stream = self._stream if self._stream is not None else sys.stderr
+        is_terminal = getattr(stream, "isatty", bool)()
+        return shutil.get_terminal_size().columns - 1 if is_terminal else None
 
     def _put(self, text: str) -> None:
         stream = self._stream if self._stream is not None else sys.stderr
@@ -95,9 +103,14 @@ class Progress:
 def _line(path: str, done: int, trip: int | None, seconds: float) -> str:
     rate = done / seconds
     if trip is None:
-        return f"{path}: {done:,} iterations, {rate:,.0f} a second"
+        return f"{path}: {done:,} iterations, {_short(rate)} a second"
     left = _duration((trip - done) / rate)
-    return f"{path}: {done:,} of {trip:,} iterations, {rate:,.0f} a second, {left} left"
+    return f"{path}: {done:,} of {trip:,} iterations, {_short(rate)} a second, {left} left"
+
+
+def _short(rate: float) -> str:
+    """`310`, `12,868`, `12.9 M`."""
+    return f"{rate / 1e6:.1f} M" if rate >= _MILLION else f"{rate:,.0f}"
 
 
 def _duration(seconds: float) -> str:
