@@ -115,7 +115,7 @@ def test_the_glossary_names_files_that_exist() -> None:
 
 
 def test_files_that_the_pages_name_exist() -> None:
-    rooms = [SOURCE, *(ROOT / room for room in ("tests", "tools", "benchmarks", "examples"))]
+    rooms = [ROOT / room for room in ("src", "tests", "tools", "benchmarks", "examples")]
     files = [f"/{file.relative_to(ROOT)}" for room in rooms for file in room.rglob("*.py")]
     named = {
         (page.name, path)
