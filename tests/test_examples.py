@@ -54,7 +54,7 @@ def test_an_example_that_needs_a_package_compiles(name: str) -> None:
     assert NEEDING[name].replace("_", "-") in source
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("fastapi"), reason="needs fastapi and httpx")
+@pytest.mark.skipif(not importlib.util.find_spec("fastapi"), reason="needs fastapi and httpx2")
 def test_a_decoder_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fastapi.testclient import TestClient
 
