@@ -12,7 +12,7 @@ import onnx.parser
 import pytest
 
 import treadle
-from treadle import LoadLimitExceeded, LoadLimits
+from treadle import LoadLimitExceeded, LoadLimits, limits
 from treadle.limits import without_collection
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "local": 1]>'
@@ -180,7 +180,7 @@ def test_folding_passes_a_limit_on(monkeypatch):
 
 @pytest.mark.parametrize("is_frozen", [False, True])
 def test_objects_that_the_process_has_frozen_stay_so(is_frozen, monkeypatch) -> None:
-    monkeypatch.setattr("treadle.limits._frozen", [])
+    monkeypatch.setattr(limits._collector, "is_foreign", False)
     if is_frozen:
         gc.freeze()
     try:
@@ -192,3 +192,31 @@ def test_objects_that_the_process_has_frozen_stay_so(is_frozen, monkeypatch) -> 
         assert (gc.get_freeze_count() > 0) == is_frozen == (before > 0)
     finally:
         gc.unfreeze()
+
+
+def test_cycles_of_many_loads_are_collected(monkeypatch):
+    monkeypatch.setattr(limits, "_LEAST_DUE", 2_000)
+    monkeypatch.setattr(limits._collector, "due", 2_000)
+    monkeypatch.setattr(limits._collector, "pending", 0)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(40):
+        for _ in range(before // 400):
+            cycle: list[object] = []
+            cycle.append(cycle)
+        with without_collection():
+            pass
+    assert len(gc.get_objects()) < before + before // 2 + 10_000
+
+
+def test_objects_of_a_load_that_fails_stay_young():
+    made: list[list[object]] = []
+
+    def fail() -> None:
+        made.extend([] for _ in range(10))
+        raise KeyError
+
+    with pytest.raises(KeyError), without_collection():
+        fail()
+    young = {id(each) for each in (*gc.get_objects(0), *gc.get_objects(1))}
+    assert all(id(each) in young for each in made)

@@ -164,7 +164,23 @@ def _expect(name: str, value: object) -> None:
 _DEFAULTS = LoadLimits()
 
 
-_frozen: list[bool] = []
+@dataclass(slots=True)
+class _Collector:
+    """What the pauses of the cycle collector have left to it.
+
+    `pending` objects went to the oldest generation uncounted; `due` is how many may, before a
+    collection is looked at. `is_foreign`: the process has frozen objects itself.
+    """
+
+    pending: int = 0
+    due: int = 200_000
+    is_foreign: bool = False
+
+
+_collector = _Collector()
+_LEAST_DUE = _collector.due
+_PART = 4
+"""A full collection is due once a quarter of all objects is pending, as Python's own rule is."""
 
 
 @contextmanager
@@ -173,18 +189,33 @@ def without_collection() -> Iterator[None]:
 
     The new objects are moved to the oldest generation, or the next collection would scan them; not
     in a process that has frozen objects itself, which would thaw. Once frozen ones were seen they
-    are not counted again: counting a large heap takes milliseconds.
+    are not counted again: counting a large heap takes milliseconds. Objects of a load that fails
+    stay young, since its exception may be in a cycle; the cycles of others, which moved too, are
+    collected when many objects have moved.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
+        if was_enabled and not _collector.is_foreign:
+            _move_to_oldest()
     finally:
-        if was_enabled and not _frozen:
-            if gc.get_freeze_count():
-                _frozen.append(True)
-            else:
-                gc.freeze()
-                gc.unfreeze()
         if was_enabled:
             gc.enable()
+
+
+def _move_to_oldest() -> None:
+    if gc.get_freeze_count():
+        _collector.is_foreign = True
+        return
+    _collector.pending += gc.get_count()[0]
+    gc.freeze()
+    is_due = _collector.pending > _collector.due
+    total = gc.get_freeze_count() if is_due else 0
+    gc.unfreeze()
+    if not is_due:
+        return
+    if _collector.pending * _PART > total:
+        gc.collect()
+        _collector.pending = 0
+    _collector.due = max(_LEAST_DUE, total // _PART)
