@@ -1,7 +1,9 @@
 """Leaves are checked against their schemas, declarations against inferred types."""
 
 import pytest
+from onnx.parser import parse_model
 
+import treadle
 from tests.checks.models import found, only
 
 SCHEMAS = [
@@ -38,6 +40,34 @@ def test_leaves_of_functions_are_looked_at_too():
     finding = only("""g (float[2] x) => (y) { y = local.f(x) }
         <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Concat(a, a) }""")
     assert (finding.code, finding.path) == ("CF209", "local::f/concat_0")
+
+
+IMPORTS = '<ir_version: 10, opset_import: ["": 21, "local": 1]>'
+REFERENCES = [
+    ("y = Concat<axis: int = @a>(x, x)", "", "CF212", "main/concat_0"),
+    ("y = local.f<a: int = @b>(x)", "<a>", "CF212", "main/f_0"),
+    ("y = local.f(x)", "<a>", "CF209", "main/f_0"),
+    ("y = local.f<a = 0>(x)", "<b>", "CF213", "local::f/concat_0"),
+]
+
+
+@pytest.mark.parametrize(("expression", "declared", "code", "path"), REFERENCES)
+def test_references_to_attributes_that_no_function_gives(expression, declared, code, path):
+    source = f"""g (float[2] x) => (float[N] y) {{ {expression} }}
+        <opset_import: ["" : 21], domain: "local">
+        f {declared} (a) => (b) {{ b = Concat<axis: int = @a>(a, a) }}"""
+    (finding,) = [each for each in found(source) if each.code == code]
+    assert (finding.path, finding.blocks) == (path, code != "CF213")
+
+
+@pytest.mark.parametrize("engines", [None, ("interp",), ("jit", "interp")])
+def test_a_session_refuses_an_attribute_without_a_value(engines):
+    source = f"""{IMPORTS} g (float[2, 3] x, bool c) => (float[N, M] y) {{
+        y = If(c) <then_branch = a () => (p) {{ p = ReduceMax<keepdims: int = @k>(x) }},
+                   else_branch = b () => (q) {{ q = ReduceMin<keepdims: int = @k>(x) }}> }}"""
+    with pytest.raises(treadle.InvalidModel, match="CF212") as raised:
+        treadle.InferenceSession(parse_model(source).SerializeToString(), engines=engines)
+    assert "main/if_0.then_branch/reducemax_0" in str(raised.value)
 
 
 def test_a_call_gives_no_more_than_its_function_takes():

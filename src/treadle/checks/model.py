@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from treadle.checks import (
+    attribute_references,
     branch,
     call,
     carried,
@@ -63,6 +64,7 @@ def infer_with_findings(model: Model) -> tuple[Model, list[Finding]]:
 def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     refused = {conflict.path: conflict for conflict in conflicts}
     found = [*recursion.findings(typed), *declarations.findings(typed.main, "main")]
+    found += attribute_references.findings(typed)
     for path, step, _, _ in walk(typed):
         rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)

@@ -39,6 +39,7 @@ STOPPING: Mapping[str, str] = {
     "CF208": _SCHEMA,
     "CF209": _SCHEMA,
     "CF210": _SCHEMA,
+    "CF212": "the attribute has no value; onnxruntime reads 0, which the file does not say",
     "CF301": _TYPE,
     "CF305": _SHAPES,
     "CF401": _LOOP,
