@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from treadle.errors import InputError, RunError
@@ -14,7 +14,7 @@ from treadle.options import SessionOptions
 from treadle.passes import Expand, Exposure, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.loop_lengths import draws, long_loops
-from treadle.recording.outputs import columns
+from treadle.recording.outputs import columns, statistics
 from treadle.recording.row_buffers import RunBuffers
 from treadle.recording.run_limits import Remaining, is_kept_in_windows
 from treadle.recording.staged import Run, StagedModel
@@ -49,17 +49,21 @@ class Exposures:
         self, model: Model, expand: Expand, make: Callable[[Model], Runs], options: object
     ) -> None:
         self.model, self.expand, self.make, self.options = model, expand, make, options
-        self.made: dict[Selector, tuple[Runs, Exposure]] = {}
-        self.staged: dict[tuple[Selector, tuple[str, ...]], StagedModel | None] = {}
+        self.made: dict[tuple[Selector, frozenset[str]], tuple[Runs, Exposure]] = {}
+        self.staged: dict[tuple[Selector, frozenset[str], tuple[str, ...]], StagedModel | None] = {}
 
     def run(
         self,
         selector: Selector,
         feed: Mapping[str, object],
         recorder: Recorder,
-        options: Any = None,
+        options: Any,
+        compiled: Callable[[], Iterable[str]],
     ) -> list[Any] | None:
         """The outputs of a run of the exposed model; None if the run must be interpreted.
+
+        `compiled` are the paths of steps that run on native code: there, loops compute statistics
+        themselves. Elsewhere that takes longer than storing the values of a window.
 
         Native code writes into the recorder's arrays, so that a run which ends early leaves what it
         wrote. Long loops run in windows if the recorder filters iterations, if run options may stop
@@ -67,7 +71,8 @@ class Exposures:
         """
         loops = tuple(long_loops(self._inlined, feed))
         loops = () if loops and draws(self._inlined) else loops
-        staged = self._staged(selector, loops) if loops else None
+        summarized = frozenset(compiled()) if recorder.is_summary else frozenset()
+        staged = self._staged(selector, summarized, loops) if loops else None
         wants_windows = recorder.is_filtered or options is not None
         if (
             staged is not None
@@ -77,7 +82,7 @@ class Exposures:
             return self._run_in_windows(staged, selector, feed, recorder, options)
         if options is not None:
             return None
-        session, exposure = self._exposed(selector)
+        session, exposure = self._exposed(selector, summarized)
         if exposure.refused:
             _warn_of_repetition(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
             return None
@@ -95,7 +100,9 @@ class Exposures:
             recorder.take(buffers.columns())
             raise
         names = [value.name if value else "" for value in exposure.model.main.results]
-        recorder.take(columns(exposure, dict(zip(names, outputs, strict=True))))
+        made = dict(zip(names, outputs, strict=True))
+        recorder.take(columns(exposure, made))
+        recorder.take_statistics(dict(statistics(exposure, made)))
         return outputs[: len(self.model.main.results)]
 
     def _run_in_windows(
@@ -120,14 +127,19 @@ class Exposures:
             return self.model
         return expanded(self.model, self.expand)
 
-    def _staged(self, selector: Selector, loops: tuple[str, ...]) -> StagedModel | None:
+    def _staged(
+        self, selector: Selector, summarized: frozenset[str], loops: tuple[str, ...]
+    ) -> StagedModel | None:
         """The model in stages; None if a value has no form in them."""
-        if (selector, loops) not in self.staged:
+        key = (selector, summarized, loops)
+        if key not in self.staged:
             with within_load_limits(self.options):
                 selector.expect_match(self._inlined, "select")
-                made = StagedModel.of(self._inlined, loops, self._prepare, self._expose, selector)
-                self.staged[selector, loops] = made
-        return self.staged[selector, loops]
+                exposing = partial(self._expose, summarized)
+                self.staged[key] = StagedModel.of(
+                    self._inlined, loops, self._prepare, exposing, selector
+                )
+        return self.staged[key]
 
     def _prepare(self, model: Model) -> Run:
         session = self.make(model)
@@ -144,17 +156,19 @@ class Exposures:
         """A run on interp, which the recorder listens to."""
         return self.make(model).run(None, feeds, options, listener=heard)
 
-    def _expose(self, model: Model, selector: Selector, _: str) -> Exposure:
-        exposure = expose(model, selector, self.expand)
+    def _expose(
+        self, summarized: frozenset[str], model: Model, selector: Selector, _: str
+    ) -> Exposure:
+        exposure = expose(model, selector, self.expand, summarized=summarized)
         refuse(exposure)
         return exposure
 
-    def _exposed(self, selector: Selector) -> tuple[Runs, Exposure]:
-        found = self.made.get(selector)
+    def _exposed(self, selector: Selector, summarized: frozenset[str]) -> tuple[Runs, Exposure]:
+        found = self.made.get((selector, summarized))
         if found is None:
             with within_load_limits(self.options):
-                exposure = expose(self.model, selector, self.expand)
-                found = self.made[selector] = self.make(exposure.model), exposure
+                exposure = expose(self.model, selector, self.expand, summarized=summarized)
+                found = self.made[selector, summarized] = self.make(exposure.model), exposure
         return found
 
 

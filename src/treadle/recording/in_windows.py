@@ -42,9 +42,11 @@ def record_in_windows(
     try:
         for loop in staged.loops:
             recorder.take(run.until(loop).values())
+            recorder.take_statistics(run.take_statistics())
             _record_loop(run, recorder)
             recorder.take(_asked(run.close(), selector))
         recorder.take(run.until("").values())
+        recorder.take_statistics(run.take_statistics())
     except Terminated as stop:
         raise _in_whole_run(stop, run) from None
     except RunError as failure:
@@ -73,7 +75,8 @@ def _record_loop(run: StagedRun, recorder: Recorder) -> None:
             continue
         made = [each.shifted(start) for each in found.values() if len(each)]
         recorder.take_window(made)
-        if recorder.is_filtered:
+        recorder.take_statistics(run.take_statistics())
+        if recorder.is_filtered and not (recorder.is_summary and not made):
             size = next_size(size, sum(c.bytes for c in made))
         else:
             size = size_in_time(size, time.perf_counter() - began)

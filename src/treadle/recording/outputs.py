@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.passes import Exposure, Form, Target
-from treadle.tracing import Column, QualifiedName
+from treadle.tracing import Column, QualifiedName, Statistics
 
 
 def columns(
@@ -17,11 +17,31 @@ def columns(
 ) -> Iterator[Column]:
     """What the outputs of an exposed model say of each value; of those never made too if asked."""
     for target, names in exposure.names.items():
+        if target.form is Form.STATISTICS:
+            continue
         place = place_of(target)
         given = {kind: outputs[called] for kind, called in names.items()}
         made, numbers, extents = _made(target, given)
         if len(made) or never_made:
             yield Column(*place, made, numbers, extents, target.step)
+
+
+def statistics(
+    exposure: Exposure, outputs: Mapping[str, Any]
+) -> Iterator[tuple[QualifiedName, Statistics]]:
+    """The statistics among the outputs of an exposed model."""
+    for target, names in exposure.names.items():
+        if target.form is Form.STATISTICS:
+            given = {kind: np.asarray(outputs[called]).item() for kind, called in names.items()}
+            yield place_of(target), _statistics(given)
+
+
+def _statistics(given: Mapping[str, Any]) -> Statistics:
+    nans, infs = given.get("nans", 0), given.get("infinite", 0)
+    made = Statistics(given["elements"], nans, infs, total=given["sum"])
+    if made.count > nans + infs:
+        made.minimum, made.maximum = given["minimum"], given["maximum"]
+    return made
 
 
 def place_of(target: Target) -> QualifiedName:

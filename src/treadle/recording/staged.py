@@ -14,10 +14,10 @@ from treadle.feeds import bind
 from treadle.ir import Loop, Model
 from treadle.passes.surgery import LoopWindow, Stage, stages
 from treadle.recording.loop_lengths import has_loops
-from treadle.recording.outputs import columns, place_of_step
+from treadle.recording.outputs import columns, place_of_step, statistics
 from treadle.recording.row_buffers import RowBuffers
 from treadle.recording.run_limits import Remaining, without_fallback
-from treadle.tracing import Column, QualifiedName, Selector
+from treadle.tracing import Column, QualifiedName, Selector, Statistics
 
 Feeds = Mapping[str, Any]
 Run = Callable[..., dict[str, Any]]
@@ -131,6 +131,7 @@ class StagedRun:
         self.options: Remaining | None = None
         self.feeds: Feeds = {}
         self.keeps_rows = False
+        self._statistics: dict[QualifiedName, Statistics] = {}
 
     @property
     def model(self) -> Model:
@@ -214,6 +215,11 @@ class StagedRun:
         loop.own |= {name: c for name, c in seen.items() if not c.loops}
         return ran, {name: c for name, c in seen.items() if name not in loop.own}
 
+    def take_statistics(self) -> dict[QualifiedName, Statistics]:
+        """The statistics that stages and windows have computed since they were last taken."""
+        found, self._statistics = self._statistics, {}
+        return found
+
     def close(self) -> Columns:
         """Put the loop's results together, once it has ended."""
         window, loop = self._window, self._loop
@@ -283,6 +289,9 @@ class StagedRun:
         made = run(self.feeds) if options is None else run(self.feeds, options)
         self._values |= {v.name: made[v.name] for v in model.main.results if v is not None}
         found = [] if exposure is None else columns(exposure, made, never_made=True)
+        for place, numbers in () if exposure is None else statistics(exposure, made):
+            if self.is_asked(*place):
+                self._statistics.setdefault(place, Statistics()).merge(numbers)
         return made, {f"{each.path}/{each.name}": each for each in found}
 
     @property

@@ -38,7 +38,7 @@ from treadle.ort_session import (
 from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Region, RunContext
-from treadle.profiling import Profile, Timed
+from treadle.profiling import Profile, Timed, locations_of
 from treadle.recording import Exposures, FailedInWindows, RecordedOptions, WatchedModel
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
@@ -198,7 +198,9 @@ class InferenceSession(DescribedSession):
         """A run whose values a recorder keeps: of the exposed model, or interpreted."""
         selector = recorder.selector
         if selector is not None and not recorder.looks_at_events:
-            outputs = self._exposures.run(selector, input_feed, recorder, run_options)
+            outputs = self._exposures.run(
+                selector, input_feed, recorder, run_options, self._compiled_steps
+            )
             if outputs is not None:
                 return outputs if output_names is None else self._named(output_names, outputs)
         if selector is not None:
@@ -208,6 +210,11 @@ class InferenceSession(DescribedSession):
             return self._run(output_names, input_feed, run_options, recorder)
         finally:
             recorder.finish()
+
+    def _compiled_steps(self) -> list[str]:
+        """The paths of the steps that are expected to run on native code."""
+        places = locations_of(self._plain.plan)
+        return [path for path, place in places.items() if place.engine == "jit"]
 
     @public
     def debug(self, feeds: Mapping[str, object], *, max_bytes: int = 1 << 30) -> Debugger:

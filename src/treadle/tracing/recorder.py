@@ -15,7 +15,7 @@ from treadle.arguments import expect, expect_path
 from treadle.errors import InputError, did_you_mean
 from treadle.messages import brief, join_words
 from treadle.tracing.column_filter import ColumnFilter
-from treadle.tracing.columns import Column, merge_columns
+from treadle.tracing.columns import Column, QualifiedName, merge_columns
 from treadle.tracing.events import Event, Iterations, ValueMade
 from treadle.tracing.npz import write_npz
 from treadle.tracing.selector import Selector
@@ -71,6 +71,7 @@ class Recorder:
         self.selector = None if select is None else Selector.of(select, "select")
         self._names, self._paths, self._statistics = names, paths, statistics
         self.is_filtered = statistics or any(b is not None for b in (iterations, last, around))
+        self.is_summary = statistics and iterations is None and last is None and around is None
         test = None if around is None else test_of(around)
         self._window = Window(iterations, last, test, margin)
         self._picked: Collection[tuple[str, str]] | None = None
@@ -131,6 +132,11 @@ class Recorder:
             self._store(self._filter.through(columns))
         else:
             self._columns += columns
+
+    def take_statistics(self, found: Mapping[QualifiedName, Statistics]) -> None:
+        """Record statistics that the run itself has computed."""
+        for place, numbers in found.items():
+            self._numbers.setdefault(place, Statistics()).merge(numbers)
 
     def end_loop(self) -> None:
         """Record what waited for the end of the loop."""

@@ -9,6 +9,7 @@ to it:
     buffer     with a capacity: [capacity + 1, *shape] instead of a sequence; the last row
                is overwritten by values beyond the capacity
     count      with a capacity: the number of values, those beyond it too
+    minimum, maximum, sum, elements, nans, infinite    statistics in place of values
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from treadle.ir import Carried, DType, Invariant, Iteration, Optional, Tensor, Type, Value
 from treadle.ir import Sequence as SequenceType
+from treadle.passes.exposing.running import initial_statistic, statistics_of, updated
 from treadle.passes.exposing.targets import Form, Target
 from treadle.passes.exposing.writer import Writer
 
@@ -50,6 +52,8 @@ class Slots:
         """
         if target.form is Form.TENSOR:
             return cls({})
+        if target.form is Form.STATISTICS:
+            return cls({kind: Slot(kind, target.output) for kind in statistics_of(_dtype(target))})
         shared = target.output if isinstance(target.type, Optional) else target.path
         if target.form is Form.PADDED:
             kinds = {"buffer": target.output, "padded_at": shared, "count": shared}
@@ -72,6 +76,12 @@ def element_type(type_: Type | None) -> Tensor:
     return type_
 
 
+def _dtype(target: Target) -> DType:
+    dtype = element_type(target.type).dtype
+    assert dtype is not None, "statistics and padded values have a known type"
+    return dtype
+
+
 def initial(slot: Slot, target: Target, writer: Writer, capacity: int) -> Value:
     """The initial value of a target's slot."""
     match slot.kind:
@@ -85,12 +95,14 @@ def initial(slot: Slot, target: Target, writer: Writer, capacity: int) -> Value:
             return writer.constant(np.full((capacity + 1, target.depth), -1, np.int64))
         case "count":
             return writer.constant(np.array(0))
+    if target.form is Form.STATISTICS:
+        return initial_statistic(slot.kind, _dtype(target), writer)
     type_ = element_type(target.type)
-    assert type_.dtype is not None, "else it is not padded"
     assert type_.shape is not None, "else it is not padded"
     extents = [capacity + 1, *(dim for dim in type_.shape if isinstance(dim, int))]
-    nothing = "" if type_.dtype is DType.STRING else 0
-    return writer.constant(np.full(extents, nothing, type_.dtype.numpy))
+    dtype = _dtype(target)
+    nothing = "" if dtype is DType.STRING else 0
+    return writer.constant(np.full(extents, nothing, dtype.numpy))
 
 
 def collect(
@@ -101,6 +113,11 @@ def collect(
     capacity: int,
 ) -> None:
     """Append the targets of a block in this iteration to their slots."""
+    for target in (t for t in here if t.form is Form.STATISTICS):
+        slots = Slots.of(target).by_kind
+        before = {kind: state[slot] for kind, slot in slots.items()}
+        after = updated(writer, here[target], element_type(target.type), before)
+        state.update({slots[kind]: value for kind, value in after.items()})
     padded = {t: v for t, v in here.items() if t.form is Form.PADDED}
     if padded:
         _pad(writer, padded, clocks, state, capacity)

@@ -13,7 +13,7 @@ the main graph become outputs unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -62,16 +62,22 @@ class Exposure:
 
 @verified
 def expose(
-    model: Model, selector: Selector, expand: Expand | None, capacity: int | None = None
+    model: Model,
+    selector: Selector,
+    expand: Expand | None,
+    capacity: int | None = None,
+    *,
+    summarized: Collection[str] = frozenset(),
 ) -> Exposure:
     """Add the selected values to the outputs; raises InputError if nothing is selected.
 
+    Of numbers inside the `summarized` loops and branches, by path, the outputs are statistics.
     Functions and Scan-8 are expanded first, so that values are named by the path of their call.
     """
     model = expanded(model, expand)
     selector.expect_match(model)
     model = infer(_recent_enough(model, expand))
-    found, refused = targets(model, selector, capacity)
+    found, refused = targets(model, selector, capacity, summarized)
     if not found and not refused:
         raise InputError(
             f'values: "{selector}" picks only constants, captures and inputs, which are the same in'

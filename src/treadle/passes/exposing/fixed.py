@@ -35,13 +35,14 @@ class BlockScope:
     """The place of a block: the enclosing loops, outermost first, and whether a branch encloses it.
 
     `loops` are their paths; `branched`: an enclosing branch decides whether it runs; `outer` are
-    the paths of the enclosing blocks, outermost first.
+    the paths of the enclosing blocks, `steps` of the enclosing loops and branches, outermost first.
     """
 
     block: Block
     outer: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     branched: bool = False
+    steps: tuple[str, ...] = ()
 
 
 def places(model: Model) -> dict[str, BlockScope]:
@@ -58,7 +59,7 @@ def _places(block: Block, path: str, scope: BlockScope) -> Iterator[tuple[str, B
         loops = (*scope.loops, here) if isinstance(step, Loop) else scope.loops
         branched = scope.branched or isinstance(step, Branch)
         for name, body in bodies(step):
-            inner = BlockScope(body, (*scope.outer, path), loops, branched)
+            inner = BlockScope(body, (*scope.outer, path), loops, branched, (*scope.steps, here))
             yield from _places(body, f"{here}.{name}", inner)
 
 

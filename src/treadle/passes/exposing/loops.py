@@ -20,6 +20,7 @@ from treadle.ir import (
     ports,
 )
 from treadle.passes.exposing.inside import Inside, own_result
+from treadle.passes.exposing.running import STATISTICS
 from treadle.passes.exposing.targets import Target
 from treadle.passes.exposing.writer import Writer
 
@@ -37,7 +38,8 @@ def write_loop(
     """
     writer = inside.writer
     slots = inside.wanted.slots(f"{here}.body")
-    clocks, params, roles = _clocks(inside, loop) if slots else ([], [], [])
+    needs_numbers = any(slot.kind not in STATISTICS for slot in slots)
+    clocks, params, roles = _clocks(inside, loop) if needs_numbers else ([], [], [])
     own = inside.body(f"{here}.body", clocks, slots)
     state = [*own.state.values()]
     hand_out(own, loop.body)
@@ -52,7 +54,7 @@ def write_loop(
     results = [writer.value("exposed_loop") for _ in carried]
     stacks = {target: _stack(writer, inside.path, target) for target in own.tensors}
     split = len(ports(loop).carried)
-    passed = inside.clocks if slots else ()
+    passed = inside.clocks if needs_numbers else ()
     made = replace(
         loop,
         roles=(*loop.roles, *roles, *[Carried()] * len(carried)),
@@ -60,8 +62,8 @@ def write_loop(
         body=body,
         stacks=(*loop.stacks, *[Stacked()] * len(stacks)),
         results=(*loop.results[:split], *results, *loop.results[split:], *stacks.values()),
-        fixed_state=loop.fixed_state and not slots,
-        info=_as_loop(loop.info, writer) if slots else _without_stacks(loop.info),
+        fixed_state=loop.fixed_state and not needs_numbers,
+        info=_as_loop(loop.info, writer) if needs_numbers else _without_stacks(loop.info),
     )
     writer.steps.append(made)
     inside.state.update(zip(slots, results, strict=False))

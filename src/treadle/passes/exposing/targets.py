@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,6 +17,7 @@ from treadle.ir import (
     show_type,
 )
 from treadle.passes.exposing.fixed import BlockScope, Fixed, fixed, places
+from treadle.passes.exposing.running import has_statistics
 from treadle.tracing import EXTRAS, Kind, Selectable, Selector, selectables
 
 OLDEST = 9
@@ -29,6 +30,7 @@ class Form(Enum):
     TENSOR = "tensor"
     SEQUENCE = "sequence"
     PADDED = "padded"
+    STATISTICS = "statistics"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,12 +81,15 @@ def chosen(model: Model, selector: Selector) -> frozenset[tuple[str, str]]:
 
 
 def targets(
-    model: Model, selector: Selector, capacity: int | None
+    model: Model,
+    selector: Selector,
+    capacity: int | None,
+    summarized: Collection[str] = frozenset(),
 ) -> tuple[list[Target], list[Refusal]]:
     """The targets that the selector picks in a model without functions, and the refusals."""
     where = places(model)
     known = fixed(model, where)
-    given = _Given(known, where, model.opsets.get("", 0), capacity)
+    given = _Given(known, where, model.opsets.get("", 0), capacity, summarized)
     found: list[Target] = []
     refused: list[Refusal] = []
     for made in _picked(model, selector, given):
@@ -98,6 +103,7 @@ class _Given:
     where: Mapping[str, BlockScope]
     opset: int
     capacity: int | None
+    summarized: Collection[str]
 
 
 def _picked(model: Model, selector: Selector, given: _Given) -> Iterator[Target | Refusal]:
@@ -151,6 +157,12 @@ def _form(type_: Type | None, scope: BlockScope, has_one_shape: bool, given: _Gi
     needed = _sequences_since(type_, scope)
     if in_main and (_has_rank(type_) or (isinstance(type_, Sequence) and given.opset >= 14)):
         return Form.TENSOR
+    if (
+        isinstance(type_, Tensor)
+        and has_statistics(type_.dtype)
+        and _in_any(scope, given.summarized)
+    ):
+        return Form.STATISTICS
     same_trips = all(loop in given.known.trips for loop in scope.loops[1:])
     if isinstance(type_, Tensor) and has_one_shape and same_trips and not scope.branched:
         return Form.TENSOR
@@ -164,6 +176,11 @@ def _form(type_: Type | None, scope: BlockScope, has_one_shape: bool, given: _Gi
     if element.dtype is None:
         return "its element type is not known"
     return Form.SEQUENCE
+
+
+def _in_any(scope: BlockScope, steps: Collection[str]) -> bool:
+    """Whether one of these loops and branches encloses the block."""
+    return any(each in steps for each in scope.steps)
 
 
 def _sequences_since(type_: Type | None, scope: BlockScope) -> int:
