@@ -15,14 +15,17 @@ from treadle.checks import loop as rules
 from treadle.formats.onnx.read_context import NodeContext, merged_captures
 from treadle.formats.onnx.write_context import WriteContext
 from treadle.ir import (
+    Attribute,
     Block,
     Carried,
     Condition,
-    Constant,
     Declaration,
     DType,
+    Info,
     Invariant,
     Iteration,
+    Kind,
+    Leaf,
     Literal,
     Loop,
     Role,
@@ -89,15 +92,14 @@ def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
 
 
 def _with_condition(body: Block) -> Block:
-    # a body whose next condition is always true returns a constant
+    # a body whose next condition is always true returns a constant: of a Constant node, since some
+    # tools drop an initializer that is a result
     if body.results[0] is not None:
         return body
     true = Value("always", Tensor(DType.BOOL, ()))
-    constant = Constant(true, Literal.of(np.array(True)))
+    value = Attribute("value", Kind.TENSOR, Literal.of(np.array(True)))
+    node = Leaf("", "Constant", 1, (), (true,), {"value": value}, info=Info(op="Constant"))
     claims = (Declaration(true.declared), *body.claims[1:]) if body.claims else ()
     return replace(
-        body,
-        constants=(*body.constants, constant),
-        results=(true, *body.results[1:]),
-        claims=claims,
+        body, steps=(node, *body.steps), results=(true, *body.results[1:]), claims=claims
     )
