@@ -86,17 +86,17 @@ def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
     condition = view.condition or Value("condition", Tensor(DType.BOOL, ()))
     params = (iteration, condition, *(port.param for port in view.carried))
     captures = {port.param: port.operand for port in view.invariants}
-    block = _with_condition(step.body)
+    block = _with_condition(step.body, writing.unused("always"))
     writing.add_graph(node, "body", writing.body(replace(block, params=params), captures))
     return node
 
 
-def _with_condition(body: Block) -> Block:
+def _with_condition(body: Block, name: str) -> Block:
     # a body whose next condition is always true returns a constant: of a Constant node, since some
     # tools drop an initializer that is a result
     if body.results[0] is not None:
         return body
-    true = Value("always", Tensor(DType.BOOL, ()))
+    true = Value(name, Tensor(DType.BOOL, ()))
     value = Attribute("value", Kind.TENSOR, Literal.of(np.array(True)))
     node = Leaf("", "Constant", 1, (), (true,), {"value": value}, info=Info(op="Constant"))
     claims = (Declaration(true.declared), *body.claims[1:]) if body.claims else ()

@@ -6,7 +6,7 @@ that name; all other values keep their own names if possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import onnx
@@ -46,15 +46,15 @@ class WriteContext:
 
     def name(self, value: Value) -> str:
         """Assign a name to a value of this graph."""
-        wanted = value.name or "value"
         forbidden = self.taken | self.outside if self.unique else self.taken
-        name, number = wanted, 0
-        while name in forbidden:
-            number += 1
-            name = f"{wanted}_{number}"
+        name = _numbered(value.name or "value", forbidden)
         self.taken.add(name)
         self.names[value] = name
         return name
+
+    def unused(self, wanted: str) -> str:
+        """A name for a value that a writer adds to a body: none of this graph and those outside."""
+        return _numbered(wanted, self.taken | self.outside)
 
     def use(self, value: Value | None) -> str:
         """The name of a value; "" for an absent one."""
@@ -92,7 +92,17 @@ class WriteContext:
         inner.taken = {name for param, name in inner.names.items() if param in used}
         own = tuple(param for param in block.params if param not in captures)
         captured = set(inner.names)
-        return inner.graph(_with_identities(replace(block, params=own), captured))
+        return inner.graph(self._with_identities(replace(block, params=own), captured))
+
+    def _with_identities(self, block: Block, captured: set[Value]) -> Block:
+        # the standard requires a body's result to be a value of the body: IR.md, Graphs
+        returned = {v for v in block.results if v is not None and v in captured}
+        if not returned:
+            return block
+        copies = {v: Value(self.unused(f"{v.name}_out"), v.declared) for v in returned}
+        steps = [Leaf("", "Identity", 1, (v,), (copy,)) for v, copy in copies.items()]
+        results = tuple(copies.get(v, v) if v is not None else None for v in block.results)
+        return replace(block, steps=(*block.steps, *steps), results=results)
 
     def graph(self, block: Block) -> onnx.GraphProto:
         """The graph of a block; all of its values get their names first."""
@@ -164,6 +174,14 @@ class WriteContext:
             attribute.g.CopyFrom(graph)
 
 
+def _numbered(wanted: str, forbidden: Container[str]) -> str:
+    name, number = wanted, 0
+    while name in forbidden:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
+
+
 def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) -> None:
     """Add the attributes that are not graphs to the node."""
     for attribute in attributes.values():
@@ -172,14 +190,3 @@ def add_attributes(node: onnx.NodeProto, attributes: Mapping[str, Attribute]) ->
 
 def _result_claim(value: Value | None) -> Declaration:
     return Declaration() if value is None else Declaration(value.declared)
-
-
-def _with_identities(block: Block, captured: set[Value]) -> Block:
-    # the standard requires a body's result to be a value of the body: IR.md, Graphs
-    returned = {v for v in block.results if v is not None and v in captured}
-    if not returned:
-        return block
-    copies = {value: Value(f"{value.name}_out", value.declared) for value in returned}
-    steps = [Leaf("", "Identity", 1, (v,), (copy,)) for v, copy in copies.items()]
-    results = tuple(copies.get(v, v) if v is not None else None for v in block.results)
-    return replace(block, steps=(*block.steps, *steps), results=results)
