@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from treadle import passes
 from treadle.arguments import expect_listener
@@ -22,7 +22,6 @@ from treadle.call_arguments import (
     listed,
     picked,
 )
-from treadle.debugging import Debugger
 from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import RunError
 from treadle.limits import within_load_limits
@@ -39,7 +38,6 @@ from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Region, RunContext
 from treadle.profiling import Profile, Timed, locations_of
-from treadle.recording import Exposures, FailedInWindows, RecordedOptions, WatchedModel
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
     defaults,
@@ -52,6 +50,10 @@ from treadle.session.programs import Program, Programs
 from treadle.tracing import Listener, Progress, Recorder
 from treadle.variants import PLAIN, RunMode
 from treadle.warming import warm
+
+if TYPE_CHECKING:  # few sessions are recorded or stepped through, and these rooms are large
+    from treadle.debugging import Debugger
+    from treadle.recording import Exposures, WatchedModel
 
 __all__ = ["InferenceSession", "ModelMetadata"]
 
@@ -109,10 +111,6 @@ class InferenceSession(DescribedSession):
             self._model = read_and_check(source, self._stages) if model is None else model
         self._source = source_of(source)
         self._programs = Programs(self._model, self._engines, self._stages, found)
-        made_alike = partial(InferenceSession, engines=self._named_engines)
-        recorded = partial(made_alike, sess_options=RecordedOptions())
-        self._exposures = Exposures(self._model, self._programs.expand, recorded, self._options)
-        self._watched = WatchedModel(self._model, made_alike, self._options)
         with within_load_limits(self._options):
             self._plain = self._programs.of(PLAIN)
             if cache is not None and found is None:
@@ -173,6 +171,22 @@ class InferenceSession(DescribedSession):
                 raise
             raise internal_error(error, "InferenceSession.run") from error
 
+    @cached_property
+    def _exposures(self) -> Exposures:
+        from treadle.recording import Exposures, RecordedOptions
+
+        alike = partial(
+            InferenceSession, engines=self._named_engines, sess_options=RecordedOptions()
+        )
+        return Exposures(self._model, self._programs.expand, alike, self._options)
+
+    @cached_property
+    def _watched(self) -> WatchedModel:
+        from treadle.recording import WatchedModel
+
+        alike = partial(InferenceSession, engines=self._named_engines)
+        return WatchedModel(self._model, alike, self._options)
+
     def _shown(
         self,
         output_names: Sequence[str] | None,
@@ -180,6 +194,8 @@ class InferenceSession(DescribedSession):
         progress: Progress,
     ) -> list[Any]:
         """A run whose progress is shown: in windows, or interpreted."""
+        from treadle.recording import FailedInWindows
+
         try:
             outputs = self._watched.run(input_feed, progress)
         except FailedInWindows:
@@ -222,6 +238,8 @@ class InferenceSession(DescribedSession):
 
         It keeps the values of the last 100,000 events, and no more than `max_bytes` of them.
         """
+        from treadle.debugging import Debugger
+
         expect_call(feeds, None)
 
         def run(listener: Listener) -> list[Any]:
