@@ -18,7 +18,15 @@ from treadle.errors import (
 from treadle.feeds import disagreement
 from treadle.ir import Type
 
-__all__ = ["blamed_on_feeds", "expect_call", "expect_known", "expect_source", "listed", "picked"]
+__all__ = [
+    "blamed_on_feeds",
+    "expect_call",
+    "expect_compile_mode",
+    "expect_known",
+    "expect_source",
+    "listed",
+    "picked",
+]
 
 
 def expect_known(keywords: Mapping[str, object]) -> None:
@@ -35,6 +43,17 @@ def expect_source(source: object, options: object) -> None:
     expect_model(source)
     if options is not None and not _is_object_with(options, "intra_op_num_threads"):
         raise InputTypeError(f"sess_options is {shown(options)}, wanted SessionOptions()")
+
+
+def expect_compile_mode(options: object) -> None:
+    """Raise InputError for compiling in the background in a session that must be deterministic."""
+    is_deterministic = getattr(options, "use_deterministic_compute", False)
+    if is_deterministic and getattr(options, "compile", "") == "background":
+        raise InputError(
+            'compile="background" does not go with use_deterministic_compute: the engine of a call,'
+            " and so the last bits of its results, would depend on when the code is ready; wanted"
+            ' compile="first_run" or "eager"'
+        )
 
 
 def expect_call(feed: object, options: object) -> None:

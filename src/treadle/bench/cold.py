@@ -1,9 +1,9 @@
 """`python -m treadle.bench.cold`: times one contender in a fresh process.
 
-Standard input holds a pickle of (contender, the model's bytes, feeds, threads), standard output
-gets one line of JSON: seconds for loading, for the first call and its compiling, the growth of the
-process in bytes, or the error. Imports are done before the clock starts, except those of the
-compiler, which a process with a warm cache does not need.
+Standard input holds a pickle of (contender, the model's bytes, feeds, threads, when loops are
+compiled), standard output gets one line of JSON: seconds for loading, for the first call and its
+compiling, the growth of the process in bytes, or the error. Imports are done before the clock
+starts, except those of the compiler, which a process with a warm cache does not need.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from treadle.bench.contenders import open_contender
 from treadle.errors import RunError, TreadleError
 from treadle.formats.onnx import to_bytes
+from treadle.options import CompileMode
 from treadle.sources import loaded
 
 _MOST_SECONDS = 600
@@ -44,7 +45,13 @@ class ColdStart:
 
 
 def cold_start(
-    name: str, data: bytes, feeds: Mapping[str, object], threads: int, *, cached: bool
+    name: str,
+    data: bytes,
+    feeds: Mapping[str, object],
+    threads: int,
+    compile_mode: CompileMode,
+    *,
+    cached: bool,
 ) -> ColdStart:
     """Load and call the model in a new process; `cached`: with the current cache on disk.
 
@@ -54,7 +61,7 @@ def cold_start(
     if not cached:
         environment["TREADLE_CACHE_DIR"] = ""
     command = [sys.executable, "-m", "treadle.bench.cold"]
-    sent = pickle.dumps((name, data, dict(feeds), threads))
+    sent = pickle.dumps((name, data, dict(feeds), threads, compile_mode))
     try:
         ran = subprocess.run(
             command, input=sent, capture_output=True, env=environment, timeout=_MOST_SECONDS,
@@ -73,11 +80,17 @@ def cold_start(
     return ColdStart(**told)
 
 
-def _measure(name: str, data: bytes, feeds: Mapping[str, object], threads: int) -> ColdStart:
+def _measure(
+    name: str,
+    data: bytes,
+    feeds: Mapping[str, object],
+    threads: int,
+    compile_mode: CompileMode,
+) -> ColdStart:
     _import_all(name)
     before = _resident_bytes()
     started = time.perf_counter()
-    opened = open_contender(name, data, threads)
+    opened = open_contender(name, data, threads, compile_mode)
     loaded = time.perf_counter()
     opened.call(feeds)
     called = time.perf_counter()
@@ -102,9 +115,9 @@ def _resident_bytes() -> int | None:
 
 
 def _main() -> None:
-    name, data, feeds, threads = pickle.load(sys.stdin.buffer)
+    given = pickle.load(sys.stdin.buffer)
     try:
-        told: dict[str, object] = asdict(_measure(name, data, feeds, threads))
+        told: dict[str, object] = asdict(_measure(*given))
     except (TreadleError, MemoryError) as error:
         told = {"error": f"{type(error).__name__}: {error}"}
     sys.stdout.write(json.dumps(told) + "\n")

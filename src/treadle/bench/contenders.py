@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.arguments import names_of
 from treadle.engines import ENGINES
-from treadle.options import SessionOptions
+from treadle.options import CompileMode, SessionOptions
 from treadle.report import seconds_compiling
 from treadle.session import InferenceSession
 
@@ -21,10 +21,14 @@ Call = Callable[[Mapping[str, object]], list[Any]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OpenContender:
-    """A loaded model: a call of it, and the seconds spent so far on compiling."""
+    """A loaded model: a call of it, and the seconds spent so far on compiling.
+
+    `warm_up` is a call that waits for code compiled in the background.
+    """
 
     call: Call
     compiling: Callable[[], float]
+    warm_up: Callable[[Mapping[str, object]], None] = lambda feeds: None
 
 
 def expect_contenders(names: Any) -> tuple[str, ...]:
@@ -32,9 +36,11 @@ def expect_contenders(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys((TREADLE, *names_of(names, CONTENDERS, "against"))))
 
 
-def open_contender(name: str, data: bytes, threads: int) -> OpenContender:
+def open_contender(
+    name: str, data: bytes, threads: int, compile_mode: CompileMode = "first_run"
+) -> OpenContender:
     """Load the model in this contender; raises Unsupported or another TreadleError if it fails."""
-    options = SessionOptions(intra_op_num_threads=threads)
+    options = SessionOptions(intra_op_num_threads=threads, compile=compile_mode)
     if name == "onnxruntime":
         from treadle import delegate
 
@@ -45,4 +51,4 @@ def open_contender(name: str, data: bytes, threads: int) -> OpenContender:
     def call(feeds: Mapping[str, object]) -> list[Any]:
         return session.run(None, feeds)
 
-    return OpenContender(call, lambda: seconds_compiling(session.plan))
+    return OpenContender(call, lambda: seconds_compiling(session.plan), session.warm_up)

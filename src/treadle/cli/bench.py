@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import treadle
 from treadle.cli.options import Inputs, Piped, feed_options
 from treadle.cli.output import echo, echo_json, working
-from treadle.cli.verb import Verb, json_option, model_argument
+from treadle.cli.verb import Verb, compile_option, json_option, model_argument
+
+if TYPE_CHECKING:
+    from treadle.options import CompileMode
 
 _EXAMPLE = """
 $ treadle bench decoder.onnx --random --dim T=100
@@ -42,6 +46,7 @@ def _names(ctx: click.Context, param: click.Parameter, given: str) -> tuple[str,
     "--seconds", type=click.FloatRange(0.01), default=2.0, show_default=True,
     help="Total time of the warm calls.",
 )  # fmt: skip
+@compile_option
 @json_option
 def bench(
     model: Path | Piped,
@@ -49,6 +54,7 @@ def bench(
     against: tuple[str, ...],
     threads: int,
     seconds: float,
+    compile_mode: CompileMode,
     as_json: bool,
 ) -> None:
     """Time loading, the first call, compiling, warm calls, and memory.
@@ -60,7 +66,9 @@ def bench(
 
     with working(f"timing {model}", quiet=as_json):
         feeds = collect(treadle.load(model), inputs)
-        found = treadle.bench(model, feeds, against=against, threads=threads, seconds=seconds)
+        found = treadle.bench(
+            model, feeds, against=against, threads=threads, seconds=seconds, compile=compile_mode
+        )
     if as_json:
         echo_json(found.as_plain())
     else:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import treadle
 from treadle.cli.options import FILE, Inputs, Piped, Target, feed_options
 from treadle.cli.output import echo, echo_json, note, working
-from treadle.cli.verb import Verb, engines_option, json_option, model_argument
+from treadle.cli.verb import Verb, compile_option, engines_option, json_option, model_argument
 from treadle.errors import ComparisonError
+
+if TYPE_CHECKING:
+    from treadle.options import CompileMode
 
 _EXAMPLE = """
 $ treadle run decoder.onnx -i start=1 -i scores='[0.5, 0.25]' --output out.npz
@@ -30,6 +33,7 @@ $ treadle run decoder.onnx --random --dim T=5 --trace 'main/loop_3.body/*'
 @click.option("--rtol", type=float, help="Relative tolerance of floats; by default by dtype.")
 @click.option("--atol", type=float, help="Absolute tolerance of floats; by default by dtype.")
 @engines_option
+@compile_option
 @click.option(
     "--max-iterations", type=int, help="Stop after this number of iterations of all loops together."
 )
@@ -61,6 +65,7 @@ def run(
     rtol: float | None,
     atol: float | None,
     engines: list[str] | None,
+    compile_mode: CompileMode,
     patterns: tuple[str, ...],
     progress: bool | None,
     as_json: bool,
@@ -83,7 +88,8 @@ def run(
 
     with working(f"preparing {model}", quiet=as_json or bool(patterns)):
         seen = ["interp"] if patterns else None
-        session = treadle.InferenceSession(model, engines=engines or seen)
+        options = treadle.SessionOptions(compile=compile_mode)
+        session = treadle.InferenceSession(model, options, engines=engines or seen)
     selector = running.selector_of(session, patterns) if patterns else None
     feeds = collect(session.model, inputs)
     limits = treadle.RunOptions(**bounds) if any(b is not None for b in bounds.values()) else None

@@ -13,7 +13,15 @@ from treadle.cli.output import Settings, echo_json, settings
 from treadle.errors import InvalidModel, LoadError, TreadleError
 from treadle.limits import within
 
-__all__ = ["Failure", "Interrupted", "Verb", "engines_option", "json_option", "model_argument"]
+__all__ = [
+    "Failure",
+    "Interrupted",
+    "Verb",
+    "compile_option",
+    "engines_option",
+    "json_option",
+    "model_argument",
+]
 
 
 class Failure(click.ClickException):
@@ -127,6 +135,19 @@ def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
         function
     )
+
+
+def compile_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The --compile option: when loops are compiled."""
+    return click.option(
+        "--compile",
+        "compile_mode",
+        type=click.Choice(["first_run", "background", "eager"]),
+        default="first_run",
+        show_default=True,
+        help="When loops are compiled: by the first call, while calls run on onnxruntime, or when"
+        " the model is loaded.",
+    )(function)
 
 
 def engines_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,6 +26,9 @@ from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
 from treadle.plan import Engine, EngineTraits, RecordStore, Region, Runnable, Verdict
 from treadle.processors import processor_count
 
+_APART = ("others", "is_background")
+"""Fields that do not decide what is planned, or what the code is."""
+
 
 def cache_folder(options: object) -> Path | None:
     """The folder in which a session with these options keeps machine code; None to keep none."""
@@ -44,7 +47,8 @@ class Jit:
     that loops hold. `others` are the engines it may call for single operators. `is_deterministic`:
     the bits of a result do not depend on earlier runs.
     `is_profiled`: the code measures the time of its parts. `is_recorded`: it tells how many rows of
-    stacked results it has written, also where it stops early.
+    stacked results it has written, also where it stops early. `is_background`: code is compiled
+    while calls run on another engine.
     """
 
     store: DiskCache | None = None
@@ -55,6 +59,7 @@ class Jit:
     is_deterministic: bool = False
     is_profiled: bool = False
     is_recorded: bool = False
+    is_background: bool = False
 
     @classmethod
     def of(cls, options: object) -> Jit:
@@ -64,7 +69,13 @@ class Jit:
         is_deterministic = bool(getattr(options, "use_deterministic_compute", False))
         store = None if folder is None else DiskCache(folder)
         is_recorded = bool(getattr(options, "is_recorded", False))
-        return cls(store, threads, is_deterministic=is_deterministic, is_recorded=is_recorded)
+        return cls(
+            store,
+            threads,
+            is_deterministic=is_deterministic,
+            is_recorded=is_recorded,
+            is_background=getattr(options, "compile", "") == "background",
+        )
 
     @property
     def name(self) -> str:
@@ -136,7 +147,7 @@ class Jit:
         compiler = RegionCompiler(
             region, DynamicDims.of(region), known_inputs(region, model), self.store, self.threads,
             self.counts, self.weighs, HostKernels(self.others, model), self.is_deterministic,
-            self.is_profiled, self.is_recorded,
+            self.is_profiled, self.is_recorded, self.is_background and not self.is_profiled,
         )  # fmt: skip
         lists = tuple(k for k, value in enumerate(region.outputs) if is_list(value))
         return NativeRegion(region, compiler, KernelCache(compiler), lists, conditions(region))
@@ -149,7 +160,7 @@ class Jit:
         others = [None if each is None else each.identity for each in kept]
         if self.store is None or made is None or None in others:
             return None
-        own = [getattr(self, name) for name in self.__slots__ if name != "others"]
+        own = [getattr(self, name) for name in self.__slots__ if name not in _APART]
         return f"{own} {others} {made}"
 
     def snapshot(self, runnable: Runnable) -> None:

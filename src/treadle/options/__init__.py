@@ -1,6 +1,8 @@
 """The options of a session and of a run, with onnxruntime's fields and a few of ours."""
 
 from treadle.options.options import (
+    COMPILE_MODES,
+    CompileMode,
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,
@@ -9,6 +11,8 @@ from treadle.options.options import (
 )
 
 __all__ = [
+    "COMPILE_MODES",
+    "CompileMode",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",

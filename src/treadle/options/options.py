@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -39,6 +39,8 @@ from treadle.parity import telling_missing
 from treadle.plan import Limits
 
 __all__ = [
+    "COMPILE_MODES",
+    "CompileMode",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
@@ -47,6 +49,8 @@ __all__ = [
 ]
 
 OmittedCondition = Literal["stop", "ignore"]
+CompileMode = Literal["first_run", "background", "eager"]
+COMPILE_MODES: tuple[CompileMode, ...] = get_args(CompileMode)
 
 
 class GraphOptimizationLevel(Named):
@@ -80,6 +84,12 @@ def _condition(value: object) -> object:
     return value
 
 
+def _compile_mode(value: object) -> object:
+    if value not in COMPILE_MODES:
+        raise InputTypeError
+    return value
+
+
 def _limits(value: object) -> object:
     if value is not None and not isinstance(value, LoadLimits):
         raise InputTypeError
@@ -104,6 +114,7 @@ _SESSION: Mapping[str, Conversion] = {
     "use_deterministic_compute": TRUTH,
     "use_per_session_threads": TRUTH,
     "omitted_condition": ('"stop" or "ignore"', _condition),
+    "compile": ('"first_run", "background" or "eager"', _compile_mode),
     "load_limits": ("a treadle.LoadLimits, or None", _limits),
     "cache_dir": OPTIONAL_PATH,
 }
@@ -139,6 +150,14 @@ class SessionOptions(CheckedFields):
     is then compiled. Without it the last bits of floats may differ from run to run, within the
     tolerances of docs/semantics.md.
 
+    `compile` says when loops are compiled. "first_run": by the first call with a signature (dtypes
+    and shapes), which waits for the code. "eager": also when the session is made, for the declared
+    types, with undeclared extents open; what they do not determine is left to the first call.
+    "background": by another process, while calls run on onnxruntime; a call waits for the code if
+    onnxruntime cannot run the loop, or is expected to take longer than compiling. The last bits of
+    floats may change when the code is ready, so `use_deterministic_compute` refuses this mode.
+    `InferenceSession.warm_up` waits for the code.
+
     `cache_dir`: the folder in which prepared models (of files up to 16 MB) and their machine code
     are kept for other processes; "" disables it. The default is the environment variable
     TREADLE_CACHE_DIR, or the platform's cache folder. Whoever can write there can run code as this
@@ -164,6 +183,7 @@ class SessionOptions(CheckedFields):
     use_deterministic_compute: bool = False
     use_per_session_threads: bool = True
     omitted_condition: OmittedCondition = "stop"
+    compile: CompileMode = "first_run"
     cache_dir: str | None = None
     load_limits: LoadLimits | None = None
     config_entries: dict[str, str] = field(default_factory=dict)

@@ -107,6 +107,11 @@ class RunContext:
         return getattr(self.options, "falls_back", True)
 
     @property
+    def waits_for_code(self) -> bool:
+        """Whether the run waits for code that would be compiled in the background."""
+        return getattr(self.options, "waits_for_code", False)
+
+    @property
     def memory(self) -> Memory | None:
         """The memory for results, None for new arrays."""
         return None if self.options is None else getattr(self.options, "memory", None)
@@ -175,6 +180,10 @@ NamedCall = Callable[[dict[str, object]], list[Any]]
 """A call of a region with its inputs by name."""
 
 
+def _nothing_to_compile() -> str:
+    return ""
+
+
 def _no_named_call(names: Sequence[str]) -> NamedCall | None:
     return None
 
@@ -192,13 +201,15 @@ class RunnableTraits:
     one operator takes a third of the time of a run; None if not supported. It is for runs without a
     listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does. `reports`
     returns a report for every signature seen so far, `predicted_report` a report before the first
-    run; None if there is nothing to report.
+    run; None if there is nothing to report. `compile_declared` compiles for the declared types of
+    the inputs, undeclared extents open, and returns "", or why it cannot.
     """
 
     returns_fresh_arrays: bool = False
     by_name: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
     reports: Callable[[], Sequence[CompilationReport]] = _no_reports
     predicted_report: Callable[[], CompilationReport] | None = None
+    compile_declared: Callable[[], str] = _nothing_to_compile
 
 
 class Runnable(Protocol):

@@ -17,6 +17,7 @@ from treadle.boundary import Callback, internal_error, may_pass, public
 from treadle.call_arguments import (
     blamed_on_feeds,
     expect_call,
+    expect_compile_mode,
     expect_known,
     expect_source,
     listed,
@@ -45,6 +46,7 @@ from treadle.session.description import (
     output_position,
     with_adapters,
 )
+from treadle.session.eager import compile_declared
 from treadle.session.loading import Stages, read_and_check
 from treadle.session.programs import Program, Programs
 from treadle.tracing import Listener, Progress, Recorder
@@ -90,6 +92,7 @@ class InferenceSession(DescribedSession):
         expect_source(source, sess_options)
         expect_listener(listener)
         self._options = sess_options if sess_options is not None else SessionOptions()
+        expect_compile_mode(self._options)
         self._listener = None if listener is None else Callback(listener)
         if getattr(self._options, "enable_profiling", False):
             self._profile = Profile.of(self._options.profile_file_prefix)
@@ -115,9 +118,15 @@ class InferenceSession(DescribedSession):
             self._plain = self._programs.of(PLAIN)
             if cache is not None and found is None:
                 cache.write(self._model, self._plain.plan, self._engines)
+            self._compile_declared()
         self._programs.found = None
         if getattr(self._options, "optimized_model_filepath", ""):
             write_optimized(self._model, self._options.optimized_model_filepath)
+
+    def _compile_declared(self) -> None:
+        if getattr(self._options, "compile", "") == "eager":
+            with self._stages.told(), self._stages.stage("compile"):
+                compile_declared(self._plain.plan.main)
 
     def __reduce__(self) -> tuple[Any, ...]:
         providers = None if self._chosen is None else self._chosen.providers
@@ -353,3 +362,4 @@ class InferenceSession(DescribedSession):
             self._chosen, self._engines = chosen, made
             self._programs = Programs(self._model, made, self._stages)
         self._plain = self._programs.of(PLAIN)
+        self._compile_declared()

@@ -20,6 +20,17 @@ _SECONDS = 5.0
 """The time limit of a run on generated feeds: an endless loop is compiled by then."""
 
 
+class _Waiting(RunOptions):
+    """The options of a run that waits for its code."""
+
+    waits_for_code = True
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether the run may end before it is done."""
+        return self.max_seconds is not None
+
+
 def warm(session: Any, feeds: Mapping[str, object] | None, dims: Mapping[str, Any] | None) -> None:
     """The implementation of `InferenceSession.warm_up`."""
     expect(feeds, (Mapping, type(None)), "feeds", "a mapping of names to values, or None")
@@ -28,7 +39,7 @@ def warm(session: Any, feeds: Mapping[str, object] | None, dims: Mapping[str, An
     wanted = _checked(dims, types)
     missing = {name: types[name] for name in _needed(session) if name not in given}
     if not missing:
-        session.run(None, given)
+        session.run(None, given, _Waiting())
         return
     for extents in _combinations(wanted):
         made = {name: made_up_value(name, type_, 0, extents) for name, type_ in missing.items()}
@@ -43,7 +54,7 @@ def open_extents(session: Any, dims: Mapping[str, Any]) -> list[str]:
 
 def _run(session: Any, feeds: Mapping[str, object], made_up: Sequence[str]) -> None:
     try:
-        session.run(None, feeds, RunOptions(max_seconds=_SECONDS))
+        session.run(None, feeds, _Waiting(max_seconds=_SECONDS))
     except LimitExceeded:
         return
     except (RunError, InputError) as error:

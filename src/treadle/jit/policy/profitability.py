@@ -78,7 +78,7 @@ def why_unprofitable(
     steps: Sequence[Step], kernel: Kernel, threads: int, kernels: HostKernels
 ) -> str:
     """Why onnxruntime is expected to be faster for these steps; "" if it is not."""
-    saved = sum(_saved(step) for step in steps if isinstance(step, Loop))
+    saved = sum(saved_per_iteration(step) for step in steps if isinstance(step, Loop))
     found = [
         (
             _lost(node, threads, kernels) * _ASSUMED_ITERATIONS ** max(depth - 1, 0)
@@ -128,7 +128,7 @@ def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> s
 
 def why_host_calls_dominate(loop: Loop, kernels: HostKernels) -> bool:
     """Whether calls of other engines' kernels, without fast ones, cost more than is saved."""
-    return _called(loop.body.steps, kernels) > _saved(loop)
+    return _called(loop.body.steps, kernels) > saved_per_iteration(loop)
 
 
 def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
@@ -143,8 +143,8 @@ def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
     return lost
 
 
-def _saved(loop: Loop) -> float:
-    """The savings of one iteration."""
+def saved_per_iteration(loop: Loop) -> float:
+    """The savings of one iteration, in nanoseconds."""
     return _ITERATION_NS + sum(map(_saved_by, loop.body.steps))
 
 
@@ -152,7 +152,7 @@ def _saved_by(step: Step) -> float:
     if isinstance(step, Leaf):
         return 0.0 if step.op in _FREE else _OPERATOR_NS
     if isinstance(step, Loop):
-        return _OPERATOR_NS + _ASSUMED_ITERATIONS * _saved(step)
+        return _OPERATOR_NS + _ASSUMED_ITERATIONS * saved_per_iteration(step)
     return _OPERATOR_NS + max(sum(map(_saved_by, block.steps)) for _, block in bodies(step))
 
 

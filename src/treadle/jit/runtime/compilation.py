@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -42,6 +43,9 @@ def compiled(
     key = _key(kernel, exact)
     data = None if key is None else _kept(key, store)
     found = None if data is None else _loaded_from(data, kernel, store)
+    if found is None and key is not None:
+        found = _compiled_elsewhere(key, kernel, exact, store)
+        data = None
     if found is None:
         code = generate_code(kernel, exact)
         machine_code = llvm.object_code(code.text, packs=code.packs)
@@ -52,7 +56,10 @@ def compiled(
         data = None
     code, made = found
     seconds = time.perf_counter() - started
-    return code, replace(made, seconds=seconds, was_kept=data is not None)
+    in_background = hasattr(_elsewhere, "compiled")
+    return code, replace(
+        made, seconds=seconds, was_kept=data is not None, in_background=in_background
+    )
 
 
 def machine_code_of(
@@ -128,6 +135,33 @@ def _loaded_from(
         return None
 
 
+Elsewhere = Callable[[Kernel, Collection[SymbolicDim]], bytes | None]
+"""Makes the kept form of a kernel's code in another process; None: it cannot."""
+_elsewhere = threading.local()
+
+
+def compile_by(elsewhere: Elsewhere) -> None:
+    """Have kernels that this thread compiles from now on made by another process."""
+    _elsewhere.compiled = elsewhere
+
+
+def _compiled_elsewhere(
+    key: str, kernel: Kernel, exact: Collection[SymbolicDim], store: DiskCache | None
+) -> tuple[KernelArtifact, LoadedKernel] | None:
+    compiled = getattr(_elsewhere, "compiled", None)
+    data = None if compiled is None else compiled(kernel, exact)
+    if data is None:
+        return None
+    _keep_data(store, key, data)
+    return _loaded_from(data, kernel, store)
+
+
+def kept_form(kernel: Kernel, exact: Collection[SymbolicDim]) -> bytes:
+    """Compile a kernel; returns the form in which its code is kept."""
+    code = generate_code(kernel, exact)
+    return serialize(kernel, code, llvm.object_code(code.text, packs=code.packs))
+
+
 def _keep(
     store: DiskCache | None, key: str, kernel: Kernel, code: KernelArtifact, machine_code: bytes
 ) -> None:
@@ -135,6 +169,10 @@ def _keep(
         data = serialize(kernel, code, machine_code)
     except Unwritable:
         return
+    _keep_data(store, key, data)
+
+
+def _keep_data(store: DiskCache | None, key: str, data: bytes) -> None:
     with _lock:
         _recent[key] = data
         if len(_recent) > _MAX_RECENT_KERNELS:

@@ -28,9 +28,13 @@ _MAX_MISSES = 3
 
 @dataclass(eq=False, slots=True)
 class DynamicDimTracker:
-    """The shapes seen so far, by dtypes and ranks; not thread-safe."""
+    """The shapes seen so far, by dtypes and ranks; not thread-safe.
+
+    `declared` are the dynamic axes of a kernel that was compiled for the declared types.
+    """
 
     base: DynamicDims
+    declared: DynamicDims | None = None
     seen: dict[object, list[Seen]] = field(default_factory=dict)
     made: dict[object, DynamicDims] = field(default_factory=dict)
     misses: int = 0
@@ -53,6 +57,8 @@ class DynamicDimTracker:
         """The dynamic axes for these arrays."""
         if self.is_closed:
             return self.base
+        if self.declared is not None and self._is_open_in_all(arrays, self.declared):
+            return self.declared
         kind = tuple((array.dtype, array.ndim) for array in arrays)
         shapes = tuple(array.shape for array in arrays)
         seen = self.seen.setdefault(kind, [])
@@ -67,6 +73,11 @@ class DynamicDimTracker:
         if key not in self.made:
             self.made[key] = opened_signature(self.base, names)
         return self.made[key]
+
+    def _is_open_in_all(self, arrays: Sequence[np.ndarray], dims: DynamicDims) -> bool:
+        """Whether the extent of every axis opened by `dims` is one that does not broadcast."""
+        opened = dims.open.keys() - self.base.open.keys()
+        return all(axis < arrays[k].ndim and arrays[k].shape[axis] > 1 for k, axis in opened)
 
     def _named(self, columns: Columns, seen: list[Seen]) -> dict[Axes, SymbolicDim | Axes]:
         """The group of each axis that becomes dynamic: an axis of equal length, or the first one.

@@ -20,6 +20,7 @@ from treadle.ir import Leaf
 from treadle.jit.host.boxed_values import HANDLE
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.runtime.deferral import MEANWHILE, Deferral, Deferred
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.kernel_records import KernelRecords
@@ -51,7 +52,7 @@ Found = tuple[CompiledKernel, Mapping[SymbolicDim, int]] | str
 """A kernel and the extents of its dynamic dims, or the reason why there is none."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class KernelCache:
     """The kernels of a region, safe for several threads.
 
@@ -59,7 +60,7 @@ class KernelCache:
     used one is first. `by_shapes` finds them by the shapes of the arrays alone. `misfits` counts
     for a signature how often in a row its kernel refused the data; `unassuming` are the signatures
     whose kernels assume nothing of it. `records` are the kernels that other processes have made of
-    the same region.
+    the same region. `deferral`: code is compiled in the background, and says which calls wait.
     """
 
     compiler: RegionCompiler
@@ -70,6 +71,7 @@ class KernelCache:
     misfits: dict[Signature, int] = field(default_factory=dict)
     unassuming: set[Signature] = field(default_factory=set)
     records: KernelRecords | None = None
+    deferral: Deferral | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -89,19 +91,43 @@ class KernelCache:
             shapes = (*shapes, *(arrays[k].tobytes() for k in watched))
         found = self.by_shapes.get(shapes)
         if found is None:
-            compiled = self.compiled
-            found = self._awaited(arrays, context)
-            if len(self.by_shapes) >= _MAX_SHAPES:
-                self.by_shapes.clear()
-            if watched == self.values.all and compiled is self.compiled:
-                self.by_shapes[shapes] = found
+            if self.deferral is not None and self.deferral.defers(self, shapes, arrays, context):
+                raise Deferred(MEANWHILE)
+            found = self._awaited(shapes, arrays, context)
         if isinstance(found, str):
             raise Declined(found)
         return found
 
-    def _awaited(self, arrays: Sequence[np.ndarray], context: RunContext) -> Found:
+    def remember(self, shapes: Shapes, arrays: Sequence[np.ndarray]) -> Found:
+        """Find or compile the kernel for these arrays, for later runs with the same shapes."""
+        watched, compiled = self.values.all, self.compiled
+        found = self._sought(arrays)
+        if len(self.by_shapes) >= _MAX_SHAPES:
+            self.by_shapes.clear()
+        if watched == self.values.all and compiled is self.compiled:
+            self.by_shapes[shapes] = found
+        return found
+
+    def is_ready(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether these arrays need no compiling: their kernel is known, or on disk."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            dims = self.dynamic_dims.lengths(arrays)
+            key = self.values.valued(signature(arrays, dims), arrays)
+            if key not in self.compiled:
+                kept = self._read_record(key, dims)
+                if kept is None:
+                    return False
+                self._evict()
+                self.compiled[key] = kept
+            return dims is self.compiler.base or not isinstance(self.compiled[key], str)
+        finally:
+            self.lock.release()
+
+    def _awaited(self, shapes: Shapes, arrays: Sequence[np.ndarray], context: RunContext) -> Found:
         """The kernel, compiled in a thread that continues if the run is stopped meanwhile."""
-        seek = partial(self._sought, arrays)
+        seek = partial(self.remember, shapes, arrays)
         if not context.may_stop:
             return seek()
         poll = partial(context.poll, self.compiler.region.path, (), _UNFINISHED)
@@ -151,6 +177,28 @@ class KernelCache:
             self.compiled[key] = str(why)
         return key
 
+    def compile_declared(self, key: Signature, dims: DynamicDims) -> None:
+        """Compile the kernel of a signature before any data; raises Declined.
+
+        Data whose shapes the kernel is for will find it. A kernel that its data's values decide is
+        left to the first run, and so is one with more dynamic axes in a deterministic session.
+        """
+        is_open = dims.open != self.compiler.base.open
+        if is_open and self.compiler.is_deterministic:
+            raise Declined("each set of shapes is compiled by itself in a deterministic session")
+        dims = dims if is_open else self.compiler.base
+        with self.lock:
+            made = self._read_record(key, dims)
+            if made is None:
+                kernel = lowered(self.compiler, key, dims, may_assume=True)
+                if self.values.found(key, kernel):
+                    raise Declined("shapes depend on the values of inputs")
+                made = compile_kernel(self.compiler, kernel, dims)
+                self._write_record(key, made, dims)
+            self.compiled[key] = made
+            if is_open:
+                self.dynamic_dims.declared = dims
+
     def _read_record(self, key: Signature, dims: DynamicDims) -> CompiledKernel | None:
         if self.records is None or key in self.unassuming:
             return None
@@ -184,7 +232,7 @@ class KernelCache:
         records the failure of a kernel that makes no assumptions and has no additional dynamic
         axes.
         """
-        if self.compiler.is_deterministic:
+        if self.compiler.is_deterministic or self._is_compiling():
             return None
         with self.lock:
             dims = self.dynamic_dims.lengths(arrays)
@@ -197,6 +245,10 @@ class KernelCache:
                 if self.dynamic_dims.is_closed:
                     self.by_shapes.clear()
         return None
+
+    def _is_compiling(self) -> bool:
+        """Whether the lock is held for long; what a run has learnt is then left to a later one."""
+        return self.deferral is not None and self.deferral.is_busy
 
     def _keys(self, kernel: CompiledKernel) -> list[Signature]:
         return [key for key, made in self.compiled.items() if made is kernel]
@@ -219,6 +271,8 @@ class KernelCache:
 
     def fitted(self, kernel: CompiledKernel) -> None:
         """Reset the count of the kernel's failures."""
+        if self._is_compiling():
+            return
         with self.lock:
             for key in self._keys(kernel):
                 self.misfits.pop(key, None)
@@ -237,13 +291,15 @@ class KernelCache:
         """Drop all kernels: the next ones take this host call's extents from each call."""
         if self.compiler.is_deterministic or not self.compiler.host_kernels.vary(leaf):
             return
+        if self._is_compiling():
+            return
         with self.lock:
             self.compiled = {}
             self.by_shapes.clear()
 
     def is_hopeless(self) -> bool:
         """Whether there was no kernel for any data so far."""
-        if self.compiler.is_deterministic:
+        if self.compiler.is_deterministic or self._is_compiling():
             return False
         with self.lock:
             made = self.compiled.values()  # none if another thread has started again

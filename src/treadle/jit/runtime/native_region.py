@@ -17,16 +17,17 @@ from treadle.jit.host.sequence_marshal import stack_elements, unstack_elements
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.node_builder import NATIVE
-from treadle.jit.runtime.ahead_of_time import predicted_report
+from treadle.jit.runtime.ahead_of_time import expected, predicted_report
+from treadle.jit.runtime.deferral import Deferred, deferring
 from treadle.jit.runtime.invoke import GuardFailed, invoke
 from treadle.jit.runtime.kernel_cache import KernelCache
 from treadle.jit.runtime.region_compiler import RegionCompiler, configured, exact_dims, lowered
-from treadle.jit.runtime.report import report_of
+from treadle.jit.runtime.report import pending_report, report_of
 from treadle.jit.runtime.specialize import DynamicDims, Signature
 from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext, RunnableTraits
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class NativeRegion:
     """The Runnable of a region.
 
@@ -44,6 +45,8 @@ class NativeRegion:
     def __post_init__(self) -> None:
         """Collect the names of the outputs."""
         self.names = tuple(value.name for value in self.region.outputs)
+        if self.compiler.is_background:
+            self.cache.deferral = deferring(self.cache, self.region, self)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run the region.
@@ -61,6 +64,8 @@ class NativeRegion:
         except GuardFailed as failure:
             failure.answered = cache.missed(arrays, kernel)
             raise
+        except Deferred as why:
+            raise FallbackRequired(RunError(str(why), self.region.path)) from None
         except Declined as why:
             raise self._refused(why) from why
         if cache.misfits:
@@ -108,12 +113,24 @@ class NativeRegion:
             returns_fresh_arrays=True,
             reports=self.reports,
             predicted_report=self.predicted_report,
+            compile_declared=self.compile_declared,
         )
 
+    def compile_declared(self) -> str:
+        """Compile the kernel for the declared types; returns "", or why there is none."""
+        try:
+            key, dims = expected(self.region, self.compiler.base)
+            self.cache.compile_declared(key, dims)
+        except Declined as why:
+            return str(why)
+        return ""
+
     def reports(self) -> list[CompilationReport]:
-        """A report for each signature so far, without those still being compiled."""
+        """A report for each signature so far, and those being compiled in the background."""
         compiled = dict(self.cache.compiled)
-        return [report_of(self.region.inputs, key, found) for key, found in compiled.items()]
+        made = [report_of(self.region.inputs, key, found) for key, found in compiled.items()]
+        pending = () if self.cache.deferral is None else self.cache.deferral.pending()
+        return [*made, *(pending_report(self.region.inputs, key) for key in pending)]
 
     def predicted_report(self) -> CompilationReport:
         """A report from the types alone, before the first run; nothing is compiled."""

@@ -41,7 +41,7 @@ class RegionCompiler:
     `base` are the axes that are dynamic in every kernel, `known` the inputs whose value never
     changes. `store` keeps machine code for other processes. `threads` may share the work of a run.
     The kernels count iterations and bytes where a run limits them. `host_kernels` run the operators
-    without native code. `is_deterministic`, `is_profiled` and `is_recorded`: see
+    without native code. `is_deterministic`, `is_profiled`, `is_recorded` and `is_background`: see
     `engine.Jit`.
     """
 
@@ -56,6 +56,7 @@ class RegionCompiler:
     is_deterministic: bool = False
     is_profiled: bool = False
     is_recorded: bool = False
+    is_background: bool = False
 
 
 def lowered(
@@ -119,7 +120,8 @@ def _ready(
     if machine.was_kept:
         _log.debug("%s: code found in %.1f ms", path, milliseconds)
     else:
-        _log.info("%s: compiled in %.1f ms, %d bytes", path, milliseconds, machine.size)
+        verb = "compiled in the background" if machine.in_background else "compiled"
+        _log.info("%s: %s in %.1f ms, %d bytes", path, verb, milliseconds, machine.size)
     threads = compiler.threads if kernel.parallel_threshold_ns else 1
     trips = trip_count_inputs(kernel)
     return CompiledKernel.of(kernel, code, machine, trips, exact, threads, compiler.host_kernels)

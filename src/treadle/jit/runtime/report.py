@@ -45,6 +45,12 @@ def report_of(
     )
 
 
+def pending_report(inputs: Sequence[Value], signature: Signature) -> CompilationReport:
+    """The report for a signature whose code is being compiled in the background."""
+    fact = "being compiled in the background, while calls run on another engine"
+    return CompilationReport(_title(inputs, signature), (fact,), {"pending": True}, lambda kind: "")
+
+
 def _title(inputs: Sequence[Value], signature: Signature) -> str:
     shown = (
         f"{value.name} boxed"
@@ -65,6 +71,7 @@ def _data(made: CompiledKernel) -> dict[str, object]:
     return {
         "seconds": made.machine.seconds,
         "was_kept": made.machine.was_kept,
+        "in_background": made.machine.in_background,
         "bytes": made.machine.size,
         "workspace": made.code.workspace,
         "nodes": len(nodes),
@@ -94,6 +101,7 @@ def _words(nodes: Iterable[Node]) -> Mapping[str, int]:
 
 def _facts(data: Mapping[str, object]) -> Iterable[str]:
     verb = "found again" if data["was_kept"] else "compiled"
+    verb += " in the background" if data["in_background"] else ""
     milliseconds = float(str(data["seconds"])) * 1e3
     yield f"{verb} in {milliseconds:.1f} ms, {data['bytes']} bytes, {data['nodes']} operations"
     for word, name in (("hoisted out of loops", "hoisted"), ("called outside", "escapes")):

@@ -30,6 +30,7 @@ class LoadedKernel:
 
     `seconds` is the time of compiling or loading, `size` the bytes of the object file. `lines` is
     the line table of a profiled kernel (`line_table.py`), empty where LLVM loaded the code.
+    `in_background`: calls ran on another engine meanwhile.
     """
 
     call: Callable[[int], int]
@@ -38,6 +39,7 @@ class LoadedKernel:
     seconds: float = 0.0
     was_kept: bool = False
     lines: bytes = b""
+    in_background: bool = False
 
 
 @cache

@@ -1,0 +1,127 @@
+"""Compiles in the background: one thread of the process, and a process that it hands kernels to.
+
+    a call whose code is missing -> Job -> the thread: lowering -> the process: codegen and LLVM
+                                                       <- the code, which the next call finds
+
+Code generation is Python, and would hold the GIL: a call beside it would wait for milliseconds each
+time it comes back from another engine. So another process generates and compiles the code, at a low
+priority. Where none can be started, a thread does it. Thread and process end when nothing is left
+to compile, or nobody is left to use it; a forked process has neither and compiles for itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from treadle.jit.runtime import compilation
+from treadle.jit.runtime.compiler_process import Cancelled, CompilerProcess
+from treadle.jit.toolchain.uninterruptible import finish_before_exit
+
+_log = logging.getLogger("treadle")
+_NAME = "treadle compiles in the background"
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """Work for the thread; `work` is dropped when it is done, `is_over` then."""
+
+    work: Callable[[], None]
+    is_over: bool = False
+    is_cancelled: bool = False
+    _end: Callable[[], object] = field(default=lambda: None)
+
+    def run(self) -> None:
+        """Do the work, unless it was cancelled; an error is left to the call that meets it."""
+        try:
+            if not self.is_cancelled:
+                self.work()
+        except Cancelled:
+            pass
+        except Exception as fault:  # noqa: BLE001  the next call compiles itself, and raises it
+            _log.warning("compiling in the background failed: %s: %s", type(fault).__name__, fault)
+        finally:
+            self.work, self.is_over = _nothing, True
+            self._end()
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    """The jobs of this process, the thread that does them, and the job it is at."""
+
+    jobs: deque[Job] = field(default_factory=deque)
+    thread: threading.Thread | None = None
+    current: Job | None = None
+    process: CompilerProcess = field(default_factory=CompilerProcess)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def submit(self, job: Job) -> None:
+        """Have a job done, by a new thread if there is none."""
+        with self.lock:
+            self.jobs.append(job)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._work, name=_NAME, daemon=True)
+                self.thread.start()
+
+    def cancel(self, job: Job) -> None:
+        """Forget a job; if it is being done, its process ends."""
+        job.is_cancelled = True
+        with self.lock:
+            if job in self.jobs:
+                self.jobs.remove(job)
+            is_current = job is self.current
+        if is_current:
+            self.process.kill()
+
+    def _work(self) -> None:
+        compilation.compile_by(self._compiled)
+        while (job := self._next()) is not None:
+            job.run()
+
+    def _next(self) -> Job | None:
+        with self.lock:
+            self.current = self.jobs.popleft() if self.jobs else None
+            if self.current is None:
+                self.thread = None
+                self.process.close()
+            return self.current
+
+    def _compiled(self, *kernel: object) -> bytes | None:
+        job = self.current
+        if job is None:
+            return None
+        data = self.process.compiled(kernel, lambda: job.is_cancelled)
+        if data is None:
+            finish_before_exit()
+        return data
+
+
+_worker = _Worker()
+
+
+def submit(work: Callable[[], None], owner: object) -> Job:
+    """Have work done by the thread, as long as its owner lives."""
+    job = Job(work)
+    end = weakref.finalize(owner, _worker.cancel, job)
+    job._end = end.detach
+    _worker.submit(job)
+    return job
+
+
+def _begin_anew() -> None:
+    global _worker
+    _worker.process.forget()
+    _worker = _Worker()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

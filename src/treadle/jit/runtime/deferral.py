@@ -1,0 +1,116 @@
+"""Which calls go to another engine while their code is compiled in the background."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from treadle.ir import dtype_of
+from treadle.jit.kernel.declined import Declined
+from treadle.jit.policy.waiting import pays_to_wait
+from treadle.jit.runtime.background import Job, submit
+from treadle.jit.runtime.specialize import Signature
+from treadle.plan import Region, RunContext
+
+_KEPT_ELEMENTS = 64
+"""Arrays up to this size are kept with their values, on which a kernel may depend."""
+MEANWHILE = "its native code is being compiled in the background"
+
+
+class Deferred(Declined):
+    """The code of a call is compiled in the background; another engine answers the call."""
+
+
+class Cache(Protocol):
+    """The kernels of a region."""
+
+    lock: threading.Lock
+    deferral: Deferral | None
+
+    def is_ready(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether these arrays need no compiling."""
+        ...
+
+    def remember(self, shapes: Any, arrays: Sequence[np.ndarray]) -> object:
+        """Find or compile the kernel for these arrays, for calls with the same shapes."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Deferral:
+    """The jobs of a region, by what its arrays are known by, without those that have succeeded.
+
+    `owner` is what the code is for: when it is gone, nothing more is compiled.
+    """
+
+    region: Region
+    owner: weakref.ref[Any]
+    jobs: dict[Any, Job] = field(default_factory=dict)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether code is being compiled for this region, or will be."""
+        return any(not job.is_over for job in list(self.jobs.values()))
+
+    def pending(self) -> list[Signature]:
+        """The dtypes and shapes whose code is being compiled, or waits to be."""
+        return [
+            tuple((dtype_of(each[0]), each[1]) for each in shapes if isinstance(each, tuple))
+            for shapes, job in list(self.jobs.items())
+            if not job.is_over
+        ]
+
+    def defers(
+        self, cache: Cache, shapes: Any, arrays: Sequence[np.ndarray], context: RunContext
+    ) -> bool:
+        """Whether another engine is to answer this call; its code is then being compiled.
+
+        A call that waits does so even if the code is being compiled already: it then waits for it.
+        """
+        job = self.jobs.get(shapes)
+        if context.waits_for_code or not self.region.next_best_engine:
+            return False
+        if job is not None:
+            return not job.is_over
+        if cache.is_ready(arrays) or pays_to_wait(self.region, arrays):
+            return False
+        made = [_stand_in(array) for array in arrays]
+        self.jobs[shapes] = submit(partial(self._make, cache, shapes, made), self.owner())
+        return True
+
+    def _make(self, cache: Cache, shapes: Any, arrays: Sequence[np.ndarray]) -> None:
+        cache.remember(shapes, arrays)
+        del self.jobs[shapes]
+
+
+def _stand_in(array: np.ndarray) -> np.ndarray:
+    """An array of the same dtype and shape that the caller does not write to."""
+    if array.size <= _KEPT_ELEMENTS:
+        return array.copy()
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
+_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def deferring(cache: Any, region: Region, owner: object) -> Deferral:
+    """The deferral of a cache, which a forked process begins anew."""
+    _caches.add(cache)
+    return Deferral(region, weakref.ref(owner))
+
+
+def _begin_anew() -> None:
+    for cache in list(_caches):
+        cache.deferral.jobs.clear()
+        cache.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
