@@ -56,6 +56,7 @@ SLOW = (
     "tests/jit/host/test_host_kernels.py::test_host_kernels_with_dynamic_extents",
     "tests/jit/host/test_host_kernels.py::test_half_precision",
     "tests/jit/host/test_out_of_memory.py",
+    "tests/jit/runtime/test_compile_modes.py::test_a_process_forks_and_ends_while_code_is_compiled",
     *(f"tests/jit/lowering/test_element_types.py::test_native_code_agrees_with_numpy[{part}]"
       for part in ("IKL", "NOP", "QR", "S", "T-Z")),
     "tests/jit/lowering/test_host_calls_of_dynamic_shapes.py::test_any_length",

@@ -60,9 +60,8 @@ def native_runs(session: treadle.InferenceSession, feeds: dict[str, np.ndarray])
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process that has compiled nothing yet, and a thread that has ended afterwards."""
-    monkeypatch.setattr(compilation, "_recent", {})
+def _own_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A thread and a process of its own for each test, which have ended afterwards."""
     monkeypatch.setattr(background, "_worker", background._Worker())
     yield
     end = time.monotonic() + PATIENCE

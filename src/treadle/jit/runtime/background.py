@@ -5,8 +5,9 @@
 
 Code generation is Python, and would hold the GIL: a call beside it would wait for milliseconds each
 time it comes back from another engine. So another process generates and compiles the code, at a low
-priority. Where none can be started, a thread does it. Thread and process end when nothing is left
-to compile, or nobody is left to use it; a forked process has neither and compiles for itself.
+priority. Where none can be started, the thread does it. Thread and process end when nothing is left
+to compile, or nobody is left to use it. A fork waits until the thread waits for its process, with
+no lock held; the forked process has neither, and compiles for itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from treadle.jit.runtime import compilation
@@ -56,13 +58,17 @@ def _nothing() -> None:
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """The jobs of this process, the thread that does them, and the job it is at."""
+    """The jobs of this process, the thread that does them, and the job it is at.
+
+    `work` is held by the thread, except while it waits for its process.
+    """
 
     jobs: deque[Job] = field(default_factory=deque)
     thread: threading.Thread | None = None
     current: Job | None = None
     process: CompilerProcess = field(default_factory=CompilerProcess)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    work: threading.Lock = field(default_factory=threading.Lock)
 
     def submit(self, job: Job) -> None:
         """Have a job done, by a new thread if there is none."""
@@ -85,7 +91,8 @@ class _Worker:
     def _work(self) -> None:
         compilation.compile_by(self._compiled)
         while (job := self._next()) is not None:
-            job.run()
+            with self.work:
+                job.run()
 
     def _next(self) -> Job | None:
         with self.lock:
@@ -99,10 +106,18 @@ class _Worker:
         job = self.current
         if job is None:
             return None
-        data = self.process.compiled(kernel, lambda: job.is_cancelled)
+        data = self.process.compiled(kernel, self._waiting, lambda: job.is_cancelled)
         if data is None:
             finish_before_exit()
         return data
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        self.work.release()
+        try:
+            yield
+        finally:
+            self.work.acquire()
 
 
 _worker = _Worker()
@@ -124,4 +139,8 @@ def _begin_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(
+        before=lambda: _worker.work.acquire(),
+        after_in_parent=lambda: _worker.work.release(),
+        after_in_child=_begin_anew,
+    )

@@ -15,6 +15,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -40,10 +41,15 @@ class CompilerProcess:
     process: subprocess.Popen[bytes] | None = None
     is_broken: bool = False
 
-    def compiled(self, kernel: object, is_cancelled: Callable[[], bool]) -> bytes | None:
+    def compiled(
+        self,
+        kernel: object,
+        waiting: Callable[[], AbstractContextManager[None]],
+        is_cancelled: Callable[[], bool],
+    ) -> bytes | None:
         """The kept form of a kernel's code; None if the process does not make it.
 
-        Raises Cancelled if it was killed because nobody needs the code.
+        It is waited for inside `waiting()`. Raises Cancelled if nobody needs the code any more.
         """
         request = _pickled(kernel)
         process = None if request is None else self._started()
@@ -52,8 +58,9 @@ class CompilerProcess:
         if is_cancelled():
             raise Cancelled
         try:
-            _write(process.stdin, request)
-            return _read(process.stdout) or None
+            with waiting():
+                _write(process.stdin, request)
+                return _read(process.stdout) or None
         except (OSError, EOFError, ValueError):
             self.close()
             if is_cancelled():
@@ -94,8 +101,9 @@ class CompilerProcess:
         process, self.process = self.process, None
         if process is not None:
             for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    os.close(pipe.fileno())
+                with contextlib.suppress(OSError, ValueError):
+                    if pipe is not None:
+                        pipe.close()
             process.returncode = 0
 
 
