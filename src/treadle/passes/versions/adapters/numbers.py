@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 
 from treadle.ir import DType, Leaf, Value
+from treadle.passes.versions.adapters.powers import float_remainder, sign, whole_power
 from treadle.passes.versions.adapters.steps import first, having, operand, two, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -15,7 +16,6 @@ from treadle.passes.versions.table import Adapted, NoForm, down, up
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
 _FEWER_WHERE = (DType.UINT64, DType.UINT32, DType.UINT16, DType.INT16, DType.INT8)
 """Element types for which runtimes often lack Where."""
-_WIDE_INTS = (DType.INT64, DType.UINT64)
 _LOWEST, _HIGHEST = -3.4028234663852886e38, 3.4028234663852886e38
 _UNSIGNED = {
     DType.INT8: DType.UINT8, DType.INT16: DType.UINT16,
@@ -97,8 +97,8 @@ def pow_of_one_type(at: Rewriter, step: Leaf) -> Adapted:
     array = at.array(y)
     if array is not None and array.size == 1 and array.item() in (1, 2, 3, 4):
         return reduce(lambda a, b: at.op("Mul", a, b), [x] * int(array.item()))
-    if base in _WIDE_INTS:
-        raise NoForm("powers of whole numbers of 64 bits", "use int32, or a constant exponent")
+    if exponent not in _FLOATS:
+        return whole_power(at, x, y)
     made = at.op("Pow", at.cast(x, DType.FLOAT64), at.cast(y, DType.FLOAT64))
     return at.cast(made, base)
 
@@ -186,7 +186,7 @@ def remainder(at: Rewriter, step: Leaf) -> Adapted:
     """The remainder of a division that rounds toward zero (fmod) or down."""
     x, y = two(step)
     if at.dtype(x) in _FLOATS:
-        raise NoForm("the remainder of floats has no exact form before opset 10")
+        return float_remainder(at, x, y)
     rest = at.op("Sub", x, at.op("Mul", at.op("Div", x, y), y))
     if at.attributes(step)["fmod"]:
         return rest
@@ -316,7 +316,8 @@ def floored_float_remainder(at: Rewriter, step: Leaf) -> Adapted:
     x, y = two(step)
     if at.attributes(step)["fmod"] or at.dtype(x) not in _FLOATS:
         return step
-    return _with_sign_of(at, at.op("Mod", x, y, fmod=1), y)
+    made = _with_sign_of(at, at.op("Mod", x, y, fmod=1), y)
+    return at.op("Mul", at.op("Abs", made), sign(at, y))  # a zero has it too
 
 
 @down("BitShift", 28)
