@@ -14,6 +14,7 @@ from treadle.passes.versions.adapters import (
     sampling,
     shapes,
     softmax,
+    strings,
     sums,
     transforms,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "sampling",
     "shapes",
     "softmax",
+    "strings",
     "sums",
     "transforms",
 ]
