@@ -87,6 +87,7 @@ def non_max_suppression(attributes: Attributes, outputs: int) -> Body:
     def with_scalars(operands: Operands) -> Results:
         boxes, scores, *limits = operands
         given = [_alone(limit, k) for k, limit in enumerate((*limits, None, None, None)[:3])]
+        given[0] = np.maximum(given[0], 0)  # the reference expects it
         if limits[2:] and limits[2] is not None:
             return body([boxes, scores, *given])
         return body([boxes, scores, *given[:2]])

@@ -3,6 +3,7 @@
 from treadle.passes.versions.adapters import (
     attributes,
     axes,
+    boxes,
     constants,
     masks,
     normalize,
@@ -22,6 +23,7 @@ from treadle.passes.versions.adapters import (
 __all__ = [
     "attributes",
     "axes",
+    "boxes",
     "constants",
     "masks",
     "normalize",
