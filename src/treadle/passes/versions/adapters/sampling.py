@@ -41,7 +41,7 @@ def sampled(at: Rewriter, step: Leaf) -> Value:
     axes = at.rank(x) - 2
     sampling = Sampling(at, given["mode"], given["padding_mode"], bool(given["align_corners"]))
     wide = dtype if dtype in _FLOATS else DType.FLOAT32
-    rows = _rows(at, at.cast(x, wide), axes)
+    rows = rows_of(at, at.cast(x, wide), axes)
     found = [
         sampling.neighbours(at.extent(x, 2 + k), _along(at, grid, axes - 1 - k, wide))
         for k in range(axes)
@@ -50,13 +50,13 @@ def sampled(at: Rewriter, step: Leaf) -> Value:
         "Mul", places(at, at.extent(x, 0)), _product(at, [at.extent(x, 2 + k) for k in range(axes)])
     )
     first_rows = at.unsqueeze(first_rows, *range(1, axes + 1))
-    terms = [_term(at, x, rows, first_rows, choice) for choice in product(*found)]
+    terms = [term(at, x, rows, first_rows, choice) for choice in product(*found)]
     total = reduce(lambda a, b: at.op("Add", a, b), terms)
     made = at.op("Transpose", total, perm=[0, axes + 1, *range(1, axes + 1)])
     return at.cast(made, dtype)
 
 
-def _rows(at: Rewriter, x: Value, axes: int) -> Value:
+def rows_of(at: Rewriter, x: Value, axes: int) -> Value:
     """[N, C, extents] as [N * extents, C]."""
     moved = at.op("Transpose", x, perm=[0, *range(2, axes + 2), 1])
     return at.reshape(moved, -1, at.extent(x, 1))
@@ -72,10 +72,13 @@ def _product(at: Rewriter, values: Sequence[Value]) -> Value:
     return reduce(lambda a, b: at.op("Mul", a, b), values)
 
 
-def _term(
+def term(
     at: Rewriter, x: Value, rows: Value, first_rows: Value, choice: Sequence[Neighbour]
 ) -> Value:
-    """One neighbour of every position, weighted: [N, extents of the result, C]."""
+    """One neighbour of every position, weighted: [N, extents of the result, C].
+
+    `rows` has the pixels of all images, `first_rows` the number of the first one of each image.
+    """
     flat: Value | None = None
     for axis, each in enumerate(choice):
         if flat is not None:
@@ -83,7 +86,7 @@ def _term(
         flat = each.place if flat is None else at.op("Add", flat, each.place)
     assert flat is not None, "an image has a spatial axis"
     taken = at.op("Gather", rows, at.op("Add", first_rows, flat), axis=0)
-    last = len(choice) + 1
+    last = at.rank(choice[0].place)
     for each in choice:
         if each.is_inside is not None:
             taken = at.op(
@@ -107,7 +110,11 @@ class Sampling:
         """The neighbours along an axis of this extent, for coordinates from -1 to 1."""
         at = self.at
         size = at.cast(extent, at.dtype(coordinate))
-        index = self._place(size, coordinate)
+        return self.around(size, self._place(size, coordinate))
+
+    def around(self, size: Value, index: Value) -> list[Neighbour]:
+        """The neighbours of a fractional index along an axis of this extent, given as a float."""
+        at = self.at
         if self.mode == "nearest":
             return [self._neighbour(size, at.op("Round", index), None)]
         low = at.op("Floor", index)

@@ -11,6 +11,7 @@ import numpy as np
 from treadle import ops
 from treadle.errors import TreadleError
 from treadle.ir import DType, Leaf, Value
+from treadle.passes.versions.adapters.images import blocks_in_image
 from treadle.passes.versions.adapters.steps import first, having, operand, two, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -109,14 +110,14 @@ def short_transforms(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("Col2Im", 18)
 def placed_blocks(at: Rewriter, step: Leaf) -> Adapted:
-    """Add every column at the position of its block, by a matrix that the extents determine."""
+    """Add every column at the position of its block, by a matrix if the extents are known."""
     x = first(step)
-    sizes = [at.constant_of(operand(step, k), "the shape of the image") for k in (1, 2)]
-    count, block = at.dim(x, 2), int(sizes[1].prod())
-    if not isinstance(count, int):
-        raise NoForm("how many blocks Col2Im places is not known", "fix the extent")
+    count, sizes = at.dim(x, 2), [at.array(operand(step, k)) for k in (1, 2)]
+    if not isinstance(count, int) or sizes[0] is None or sizes[1] is None:
+        return blocks_in_image(at, step)
+    block = int(sizes[1].prod())
     if (block * count) ** 2 > _LARGEST_MATRIX:
-        raise NoForm("the matrix of Col2Im would be too large")
+        return blocks_in_image(at, step)
     units = np.eye(block * count).reshape(block * count, block, count)
     try:
         images = ops.bind_kernel(step)([units.astype(np.float32), *sizes])[0]
