@@ -36,9 +36,11 @@ def blocks_in_image(at: Rewriter, step: Leaf) -> Value:
     """Col2Im: for each item of a block, every pixel gathers the block that puts this item on it."""
     x, axes = two(step)[0], _axes(at, step)
     size, items = (_product(at, [getattr(a, n) for a in axes]) for n in ("image", "block"))
-    columns = at.reshape(x, at.extent(x, 0), -1, items, at.extent(x, 2))
+    count = _product(at, [axis.count for axis in axes])
+    x = at.reshape(x, at.extent(x, 0), at.extent(x, 1), count)  # another number ends the run
+    columns = at.reshape(x, at.extent(x, 0), -1, items, count)
     positions = _coordinates(at, places(at, size), [axis.image for axis in axes])
-    last = at.op("Sub", at.extent(x, 2), at.ints(1))
+    last = at.op("Sub", count, at.ints(1))
     rows = at.op("Transpose", columns, perm=[2, 0, 1, 3])
     shape = at.concat(at.slice(at.shape_of(columns), 0, 2, 0), size)
     dtype = at.dtype(x)
