@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from treadle.infer import IncrementalInference, array_of
+from treadle.infer import IncrementalInference
 from treadle.ir import (
     Branch,
     Carried,
@@ -24,8 +25,7 @@ from treadle.ir import (
     operator_of,
     ports,
 )
-from treadle.passes.versions.no_form import NoForm
-from treadle.passes.versions.rewriter import Names
+from treadle.passes.versions.rewriter import Names, Rewriter
 
 HANDLED = ("If", "Loop", "Scan")
 """Operators with bodies, which are converted and whose types are checked."""
@@ -74,18 +74,66 @@ def with_a_state(step: Loop, names: Names) -> tuple[Loop, list[Constant]]:
     return made, [start]
 
 
-def expect_like_branches(step: Branch, facts: IncrementalInference) -> None:
-    """Raise NoForm if the branches return different shapes and either may run."""
-    if array_of(facts.fact(step.condition)) is not None:
-        return
-    for one, other in zip(step.then.results, step.otherwise.results, strict=True):
-        left, right = (_shape(facts.fact(value).type) for value in (one, other))
-        if left is None or right is None:
-            continue
-        known = zip(left, right, strict=False)
-        unlike = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in known)
-        if unlike or len(left) != len(right):
-            raise NoForm("the branches give different shapes, which If allows since opset 11")
+def has_unlike_branches(step: Branch, facts: IncrementalInference) -> bool:
+    """Whether the branches return different shapes and either may run."""
+    return any(_is_unlike(one, other) for one, other in _shapes(step, facts))
+
+
+def _is_unlike(left: Shape | None, right: Shape | None) -> bool:
+    if left is None or right is None:
+        return False
+    known = zip(left, right, strict=False)
+    unlike = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in known)
+    return unlike or len(left) != len(right)
+
+
+def _shapes(
+    step: Branch, facts: IncrementalInference
+) -> Iterator[tuple[Shape | None, Shape | None]]:
+    for pair in zip(step.then.results, step.otherwise.results, strict=True):
+        left, right = (_shape(facts.fact(value).type) for value in pair)
+        yield left, right
+
+
+def by_loops(at: Rewriter, step: Branch) -> tuple[Value, ...]:
+    """The branches as loops of one iteration or none: a carried value may change its shape.
+
+    for _ in range(condition): results = then()
+    for _ in range(1 - condition): results = otherwise()
+    """
+    runs = at.cast(at.reshape(step.condition), DType.INT64)
+    rests = at.op("Sub", at.const(np.int64(1)), runs)
+    values = tuple(
+        _nothing(at, pair, shapes)
+        for pair, shapes in zip(
+            zip(step.then.results, step.otherwise.results, strict=True),
+            _shapes(step, at.facts),
+            strict=True,
+        )
+    )
+    for trip, block in ((runs, step.then), (rests, step.otherwise)):
+        unread = tuple(at.value("unread") for _ in values)
+        body = replace(
+            block,
+            params=(*unread, *block.params),
+            results=(None, *block.results),
+            claims=(),
+        )
+        roles = [*(Carried() for _ in values), *(Invariant() for _ in block.params)]
+        values = at.loop(trip, body, roles, (*values, *step.operands))
+    return values
+
+
+def _nothing(
+    at: Rewriter,
+    results: tuple[Value | None, Value | None],
+    shapes: tuple[Shape | None, Shape | None],
+) -> Value:
+    """An empty tensor of the results' element type, and of their rank if both have one."""
+    left, right = shapes
+    rank = len(left) if left is not None and right is not None and len(left) == len(right) else 1
+    dtype = at.dtype(results[0])
+    return at.const(np.zeros((0,) * rank, dtype.numpy), dtype)
 
 
 def _shape(type_: Type | None) -> Shape | None:

@@ -25,6 +25,7 @@ from treadle.ir import (
     Declaration,
     Leaf,
     Loop,
+    Operands,
     Step,
     map_bodies,
     operator_of,
@@ -38,7 +39,8 @@ from treadle.passes.report import Change
 from treadle.passes.versions.clauses import clause
 from treadle.passes.versions.control_flow import (
     UNLIKE_BRANCHES_SINCE,
-    expect_like_branches,
+    by_loops,
+    has_unlike_branches,
     with_a_state,
 )
 from treadle.passes.versions.definitions import Definitions
@@ -156,14 +158,16 @@ class Conversion:
         return [loop], constants
 
     def _chosen(self, step: Branch, path: str) -> tuple[Sequence[Step], Sequence[Constant]] | None:
-        """The steps of the branch that is always taken; None if it is not known."""
-        expect_like_branches(step, self.facts)
+        """The steps of the branch that is always taken, or loops; None if the If may stay."""
         condition = array_of(self.facts.fact(step.condition))
-        if condition is None:
+        if condition is None and not has_unlike_branches(step, self.facts):
             return None
         rewriter = Rewriter(self.facts, self.names, self.target, path, step.info.name or "if")
-        block = step.then if condition.item() else step.otherwise
-        values = spliced(rewriter, block, step.operands)
+        if condition is None:
+            values: Operands = by_loops(rewriter, step)
+        else:
+            block = step.then if condition.item() else step.otherwise
+            values = spliced(rewriter, block, step.operands)
         return self._again(bound(rewriter, step, values), path, 0, ())
 
     def typed_block(self, body: Block, path: str) -> Block:

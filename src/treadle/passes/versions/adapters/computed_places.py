@@ -21,18 +21,19 @@ _FAR = 2**31
 
 
 def sliced(at: Rewriter, step: Leaf) -> Value:
-    """A slice whose starts, ends, axes or steps are computed; the rank is known."""
+    """A slice whose starts, ends, axes or steps are computed."""
     x, starts, ends = first(step), operand(step, 1), operand(step, 2)
     axes, steps = operand(step, 3), operand(step, 4)
     if starts is None or ends is None:
         raise NoForm("an operand is absent")
-    rank = at.rank(x)
+    known = at.array(axes)
+    counts_from_end = known is None or (known < 0).any()
+    rank = at.rank(x) if counts_from_end else 1 + max(map(int, known), default=0)
     starts, ends = at.cast(starts, DType.INT64), at.cast(ends, DType.INT64)
     count = at.extent(starts, 0)
     along = places(at, count) if axes is None else _axes(at, axes, rank)
     by = at.op("ConstantOfShape", count, value=np.ones(1, np.int64))
     by = by if steps is None else _nonzero(at, at.cast(steps, DType.INT64))
-    known = at.array(axes)
     touched = range(rank) if known is None else sorted({int(axis) % rank for axis in known})
     for axis in touched:
         x = _along(at, x, axis, (along, starts, ends, by))

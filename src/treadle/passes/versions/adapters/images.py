@@ -39,7 +39,7 @@ def blocks_in_image(at: Rewriter, step: Leaf) -> Value:
     count = _product(at, [axis.count for axis in axes])
     x = at.reshape(x, at.extent(x, 0), at.extent(x, 1), count)  # another number ends the run
     columns = at.reshape(x, at.extent(x, 0), -1, items, count)
-    positions = _coordinates(at, places(at, size), [axis.image for axis in axes])
+    positions = coordinates_in(at, places(at, size), [axis.image for axis in axes])
     last = at.op("Sub", count, at.ints(1))
     rows = at.op("Transpose", columns, perm=[2, 0, 1, 3])
     shape = at.concat(at.slice(at.shape_of(columns), 0, 2, 0), size)
@@ -81,7 +81,7 @@ def _block(
 ) -> tuple[Value, Value]:
     """The number of the block whose item stands at each position, and whether there is one."""
     zero, block, is_inside = at.ints(0), at.ints(0), at.const(np.array(True))
-    offsets = _coordinates(at, item, [axis.block for axis in axes])
+    offsets = coordinates_in(at, item, [axis.block for axis in axes])
     for axis, position, offset in zip(axes, positions, offsets, strict=True):
         way = at.op("Sub", position, at.op("Mul", offset, at.ints(axis.dilation)))
         way = at.op("Add", way, at.ints(axis.pad))
@@ -94,7 +94,7 @@ def _block(
     return block, is_inside
 
 
-def _coordinates(at: Rewriter, flat: Value, extents: Sequence[Value]) -> list[Value]:
+def coordinates_in(at: Rewriter, flat: Value, extents: Sequence[Value]) -> list[Value]:
     """The coordinates of positions in a flattened tensor of these extents."""
     found = []
     for extent in reversed(extents[1:]):
@@ -147,9 +147,9 @@ def _samples(at: Rewriter, step: Leaf, x: Value, offset: Value, images: Value) -
     axes, size = at.rank(x) - 2, _product(at, _extents(at, x))
     kernel = _product(at, _extents(at, weights))
     moves = at.reshape(offset, images, kernel, axes, -1)
-    items = _coordinates(at, places(at, kernel), _extents(at, weights))
+    items = coordinates_in(at, places(at, kernel), _extents(at, weights))
     ends = _extents(at, offset)
-    spots = _coordinates(at, places(at, _product(at, ends)), ends)
+    spots = coordinates_in(at, places(at, _product(at, ends)), ends)
     sampling = Sampling(at, "linear", "zeros", aligned=True)
     found = []
     for k in range(axes):
