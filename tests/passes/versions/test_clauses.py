@@ -13,7 +13,12 @@ g (float[4] x, float[U] u, float[2,2] w, int64[1] k, string[2] s, bool q, float[
   {steps}
 }}"""
 CLAUSES = {
-    "first version": ("float y", "y = Det (w)", 10, "Det-11 is the first version"),
+    "first version": (
+        "string[2] y",
+        "y = StringConcat (s, s)",
+        10,
+        "StringConcat-20 is the first version",
+    ),
     "input": ("float[N] y, int64[N] z", "y, z = TopK (u, k)", 9, "TopK-1 has no input K"),
     "attribute": (
         "uint8[4] y",
@@ -21,13 +26,11 @@ CLAUSES = {
         21,
         "QuantizeLinear-21 has no attribute precision",
     ),
-    "element type": ("bool[2] y", "y = Equal (s, s)", 13, "Equal-13 does not take tensor(string)"),
-    "branches": (
-        "float[N] y",
-        """y = If (q) <then_branch = t () => (float[2] a) { a = Identity (b) },
-                      else_branch = e () => (float[4] c) { c = Identity (x) }>""",
-        10,
-        "If-1 describes outputs otherwise",
+    "element type": (
+        "float8e4m3fn[4] y",
+        "y = Cast <to = 17> (x)",
+        18,
+        "Cast-13 does not take tensor(float8e4m3fn)",
     ),
 }
 

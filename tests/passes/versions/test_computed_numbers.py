@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import treadle
-from tests.passes.rewrites.models import model
-from tests.passes.simplify.models import run, run_by_onnxruntime, saved
-from treadle.errors import RunError
+from tests.passes.versions.same import gives_the_same
 
 FAR = 2**63 - 1
 X = np.arange(35, dtype=np.float32).reshape(5, 7)
@@ -16,23 +13,6 @@ X = np.arange(35, dtype=np.float32).reshape(5, 7)
 
 def vectors(*given):
     return [np.array(each, np.int64) for each in given]
-
-
-def gives_the_same(text: str, opset: int, older: int, feeds) -> None:
-    """Both fail, or both give the same in interp and onnxruntime."""
-    before = model(text, opset)
-    after = treadle.convert_version(before, older)
-    try:
-        wanted = run(before, feeds)
-    except RunError:
-        with pytest.raises(RunError):
-            run(after, feeds)
-        with pytest.raises(Exception, match="ONNXRuntimeError"):
-            run_by_onnxruntime(saved(after), feeds)
-        return
-    for found in (run(after, feeds), run_by_onnxruntime(saved(after), feeds)):
-        for one, other in zip(found, wanted, strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 SLICES = [

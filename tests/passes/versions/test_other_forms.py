@@ -128,11 +128,6 @@ REFUSED = {
     "its axis is behind the last one": (
         9, 13, "float[2, 3] x", "float[2, 3] y", "y = Softmax<axis = 2>(x)",
     ),
-    "the branches give different shapes": (
-        11, 9, "bool c, float[2] x", "float[a] y",
-        "y = If(c)<then_branch = t () => (float[2] p) { p = Neg(x) },"
-        " else_branch = e () => (float[4] q) { q = Concat<axis = 0>(x, x) }>",
-    ),
     "the saved mean and variance are outputs no longer": (
         9, 14, "float[3, 2] x, float[2] s, float[2] b, float[2] m, float[2] v",
         "float[3, 2] y, float[2] o", "y, mm, vv, o, w = BatchNormalization(x, s, b, m, v)",

@@ -18,6 +18,7 @@ from treadle.ir import (
     Leaf,
     Literal,
     Loop,
+    Role,
     Shape,
     Tensor,
     Type,
@@ -119,7 +120,7 @@ def by_loops(at: Rewriter, step: Branch) -> tuple[Value, ...]:
             results=(None, *block.results),
             claims=(),
         )
-        roles = [*(Carried() for _ in values), *(Invariant() for _ in block.params)]
+        roles: list[Role] = [*(Carried() for _ in values), *(Invariant() for _ in block.params)]
         values = at.loop(trip, body, roles, (*values, *step.operands))
     return values
 

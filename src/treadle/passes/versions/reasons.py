@@ -10,11 +10,7 @@ _TEXT = "no older operator handles strings"
 
 NO_FORM: Mapping[tuple[str, int], str] = {
     ("ConcatFromSequence", 11): _LISTS,
-    ("DeformConv", 19): "no older operator samples at computed positions",
-    ("Det", 11): "no older operator eliminates or pivots",
     ("ImageDecoder", 20): "no older operator decodes images",
-    ("MelWeightMatrix", 17): "its extents are computed from its operands; constant ones are folded",
-    ("NonMaxSuppression", 10): "no older operator selects boxes one after the other",
     ("Optional", 15): _ABSENT,
     ("OptionalGetElement", 15): _ABSENT,
     ("OptionalHasElement", 15): _ABSENT,
@@ -28,9 +24,7 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("SequenceLength", 11): _LISTS,
     ("SplitToSequence", 11): _LISTS,
     ("StringConcat", 20): _TEXT,
-    ("StringNormalizer", 10): _TEXT,
     ("StringSplit", 20): _TEXT,
-    ("Unique", 11): "no older operator sorts and compares neighbours",
 }
 
 

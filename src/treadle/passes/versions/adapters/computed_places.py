@@ -27,8 +27,8 @@ def sliced(at: Rewriter, step: Leaf) -> Value:
     if starts is None or ends is None:
         raise NoForm("an operand is absent")
     known = at.array(axes)
-    counts_from_end = known is None or (known < 0).any()
-    rank = at.rank(x) if counts_from_end else 1 + max(map(int, known), default=0)
+    # the rank matters only for axes that count from the end
+    rank = at.rank(x) if known is None or (known < 0).any() else int(known.max(initial=0)) + 1
     starts, ends = at.cast(starts, DType.INT64), at.cast(ends, DType.INT64)
     count = at.extent(starts, 0)
     along = places(at, count) if axes is None else _axes(at, axes, rank)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import reduce
 
-import numpy as np
-
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.images import coordinates_in
 from treadle.passes.versions.adapters.masks import places

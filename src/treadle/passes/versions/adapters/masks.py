@@ -105,11 +105,11 @@ def written_rows(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("BitCast", 26)
 def same_width(at: Rewriter, step: Leaf) -> Adapted:
-    """A Cast between integers of one width keeps the bits."""
+    """A Cast between integers of one width, or bools and bytes, keeps the bits."""
     x = first(step)
     old, new = at.dtype(x), at.dtype(step.results[0])
     if old is new:
         return at.op("Identity", x)
-    if not {old.numpy.kind, new.numpy.kind} <= {"i", "u"}:
-        raise NoForm(f"the bits of {old} as {new} have no form before opset 26")
+    if not {old.numpy.kind, new.numpy.kind} <= {"b", "i", "u"}:
+        raise NoForm(f"no older operator tells one NaN of {old} or {new} from another")
     return at.cast(x, new)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treadle.ir import DType, Leaf, Value
+from treadle.ir import DType, Value
 from treadle.passes.versions.adapters.repeat import Turn, any_of, repeated
 from treadle.passes.versions.rewriter import Rewriter
 
@@ -27,7 +27,8 @@ def float_remainder(at: Rewriter, x: Value, y: Value) -> Value:
     if dtype not in (DType.FLOAT32, DType.FLOAT64):
         wide = (at.cast(value, DType.FLOAT32) for value in (x, y))
         return at.cast(float_remainder(at, *wide), dtype)
-    zero, most = at.scalar_like(x, 0), at.scalar_like(x, np.finfo(dtype.numpy).max)
+    greatest = np.finfo(np.float64 if dtype is DType.FLOAT64 else np.float32).max
+    zero, most = at.scalar_like(x, 0), at.scalar_like(x, float(greatest))
     size, part = at.op("Abs", x), at.op("Abs", y)
     zeros = at.full_like(at.op("Less", x, y), 0, dtype)
     rest = at.op("Where", at.op("Greater", size, most), zero, size)
@@ -39,7 +40,7 @@ def float_remainder(at: Rewriter, x: Value, y: Value) -> Value:
 
 
 def sign(at: Rewriter, x: Value) -> Value:
-    """-1 for negative numbers, else 1: a factor gives a zero its sign, which runtimes' Where loses."""
+    """-1 for negative numbers, else 1; as a factor it gives zeros a sign, which Where may lose."""
     one = at.scalar_like(x, 1)
     return at.op("Where", at.op("Less", x, at.scalar_like(x, 0)), at.op("Neg", one), one)
 
@@ -95,6 +96,6 @@ def whole_power(at: Rewriter, x: Value, y: Value) -> Value:
     for unit in (1, -1):
         other = at.op("Not", at.op("Equal", base, at.const(np.int64(unit))))
         is_fraction = at.op("And", is_fraction, other)
-    infinite = at.const(np.int64(np.iinfo(dtype.numpy).min))
+    infinite = at.const(np.int64(-(2**63) if dtype is DType.INT64 else -(2**31)))
     inverse = at.op("Where", at.op("Equal", base, zero), infinite, zero)
     return at.cast(at.op("Where", is_fraction, inverse, power), dtype)
