@@ -145,3 +145,35 @@ def test_branches_of_unlike_shapes_run_one_at_a_time(taken, rows):
     text = text.replace("float[2] p", "p").replace("r = Identity (p)", "r = Gather (x, k)")
     x = np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)
     gives_the_same(text, 11, 9, {"c": np.array(taken), "x": x, "k": np.array([2])})
+
+
+OF_ANY_RANK = {
+    "GatherElements": "i = Shape (x) j = Sub (i, i) k = Expand (j, i) y = GatherElements (x, k)",
+    "GatherElements from the end": """s = Shape (x) m = Constant <value = int64[1] {-1}> ()
+      k = Expand (m, s) y = GatherElements <axis = -1> (x, k)""",
+    "GatherND": "i = Constant <value = int64[2,1] {-1, 0}> () y = GatherND (x, i)",
+    "ScatterND": """i = Constant <value = int64[1,1] {1}> () g = GatherND (x, i) u = Neg (g)
+      y = ScatterND (x, i, u)""",
+    "TopK": "t, y = TopK <axis = -1> (x, n)",
+    "Unsqueeze": "a = Constant <value = int64[2] {-1, -3}> () y = Unsqueeze (x, a)",
+    "Slice": """a = Constant <value = int64[1] {0}> () e = Add (n, n) s = Neg (n)
+      y = Slice (x, n, e, a, n)""",
+}
+
+
+@pytest.mark.parametrize("step", OF_ANY_RANK)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_operands_of_unknown_rank(step, rows, rng):
+    text = f"g (float[N,4] given, int64[1] n) => (y) {{ x = Squeeze (given) {OF_ANY_RANK[step]} }}"
+    x = np.float32(rng.normal(size=(rows, 4)))
+    gives_the_same(text, 13, 9, {"given": x, "n": np.array([2])})
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("extent", [0, 6])
+def test_topk_of_an_extent_that_is_not_known(largest, extent):
+    text = f"""g (float[A] x, int64[1] k) => (float[M] y, int64[I] i) {{
+      y, i = TopK <largest = {largest}> (x, k) }}"""
+    nan = np.nan if largest else 7  # the smallest are looked for among negated items
+    x = np.array([1, nan, -0.0, 0.0, nan, np.inf], np.float32)[:extent]
+    gives_the_same(text, 11, 9, {"x": x, "k": np.array([extent])})

@@ -90,6 +90,10 @@ class Rewriter:
             raise NoForm(f"the rank of {_name(value)} is not known", "declare its shape")
         return len(shape)
 
+    def axis(self, value: Value | None, axis: int) -> int:
+        """An axis counted from the start; the rank matters for one counted from the end only."""
+        return axis if axis >= 0 else axis % self.rank(value)
+
     def dim(self, value: Value | None, axis: int) -> Dim:
         """The extent of an axis, as far as it is known."""
         shape = self.shape(value)

@@ -103,8 +103,23 @@ def positive_new_axes(at: Rewriter, step: Leaf) -> Adapted:
     axes: Sequence[int] = at.attributes(step)["axes"]
     if min(axes, default=0) >= 0:
         return step
-    rank = at.rank(first(step)) + len(axes)
+    x = first(step)
+    if at.shape(x) is None and max(axes) < 0:
+        return _unsqueezed_from_the_end(at, x, axes)
+    rank = at.rank(x) + len(axes)
     return having(step, axes=[axis % rank for axis in axes])
+
+
+def _unsqueezed_from_the_end(at: Rewriter, x: Value, axes: Sequence[int]) -> Value:
+    """New axes of a tensor of any rank, by inserting ones into its shape, the last one first."""
+    shape, one = at.op("Shape", x), at.ints(1)
+    for axis in sorted(axes, reverse=True):
+        if axis == -1:
+            shape = at.concat(shape, one)
+            continue
+        ends = at.slice(shape, 0, axis + 1, 0), at.slice(shape, axis + 1, 2**31, 0)
+        shape = at.concat(ends[0], one, ends[1])
+    return at.op("Reshape", x, shape)
 
 
 @down("OneHot", 11)

@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.masks import places
+from treadle.passes.versions.adapters.orders import ordered
 from treadle.passes.versions.adapters.steps import first, operand
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import NoForm
@@ -94,10 +95,11 @@ def _nonzero(at: Rewriter, steps: Value) -> Value:
 def largest(at: Rewriter, step: Leaf) -> tuple[Value, ...]:
     """The first K of all items in order, for a K computed at run time."""
     x, count = first(step), operand(step, 1)
-    axis = at.attributes(step)["axis"] % at.rank(x)
+    axis = at.attributes(step)["axis"]
     extent = at.dim(x, axis)
     if count is None or not isinstance(extent, int) or extent < 1:
-        raise NoForm("K is computed in the run", "make K a constant, or fix the extent")
+        return ordered(at, step)
+    axis %= at.rank(x)
     found = at.ops("TopK", 2, x, axis=axis, k=extent)
     wanted = at.reshape(count, 1)
     wanted = at.op("Where", at.op("Less", wanted, at.ints(0)), at.ints(extent + 1), wanted)

@@ -18,7 +18,7 @@ from treadle.ir import (
     attribute,
 )
 from treadle.passes.versions.adapters.computed_places import largest
-from treadle.passes.versions.adapters.orders import ordered_whole_numbers
+from treadle.passes.versions.adapters.orders import ordered
 from treadle.passes.versions.adapters.steps import first, having, operand, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -84,7 +84,7 @@ def largest_only(at: Rewriter, step: Leaf) -> Adapted:
     if floats and given["largest"]:
         return plain
     if not floats and dtype not in _SMALL_INTS:
-        return ordered_whole_numbers(at, step)
+        return ordered(at, step)
     wide = x if floats else at.cast(x, DType.FLOAT64)
     turned = wide if given["largest"] else at.op("Neg", wide)
     values, indices = at.ops(

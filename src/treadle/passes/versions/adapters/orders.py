@@ -1,4 +1,4 @@
-"""Orders by comparisons: Unique, and TopK of whole numbers, before opset 11.
+"""Orders by comparisons: Unique before opset 11, and what TopK before opset 11 does not take.
 
 A loop compares every item with one of them at a time, so that memory grows with their number only.
 """
@@ -107,22 +107,39 @@ def _total(at: Rewriter, flags: Value) -> Value:
     return at.cast(at.reduce("ReduceSum", flags, [0], keepdims=False), DType.INT64)
 
 
-def ordered_whole_numbers(at: Rewriter, step: Leaf) -> tuple[Value, Value]:
-    """TopK of integers: each item goes to the place that says how many come before it."""
-    x, count = first(step), step.operands[1]
+def ordered(at: Rewriter, step: Leaf) -> tuple[Value, Value]:
+    """TopK of any numbers: each item goes to the place that says how many come before it."""
+    x, count, given = first(step), step.operands[1], at.attributes(step)
     assert count is not None, "the operator requires K"
-    given, rank = at.attributes(step), at.rank(x)
-    axis = given["axis"] % rank
+    is_largest, axis = given.get("largest", 1), given["axis"]
+    kept = at.reshape(count, 1)
+    if at.shape(x) is not None:
+        return _first_along(at, x, axis % at.rank(x), kept, is_largest)
+    if axis != -1:
+        raise NoForm("the rank of its operand is not known", "declare its shape")
+    shape, last = at.op("Shape", x), at.op("Size", at.op("Shape", x))
+    last = at.reshape(at.op("Sub", last, at.const(np.int64(1))), 1)
+    extent = at.op("Gather", shape, last, axis=0)
+    rows = at.op("Reshape", x, at.concat(at.ints(-1), extent))
+    made = _first_along(at, rows, 1, kept, is_largest)
+    whole = at.concat(at.slice(shape, 0, -1, 0), kept)
+    return at.op("Reshape", made[0], whole), at.op("Reshape", made[1], whole)
+
+
+def _first_along(
+    at: Rewriter, x: Value, axis: int, count: Value, is_largest: int
+) -> tuple[Value, Value]:
+    rank = at.rank(x)
     order = [axis, *(k for k in range(rank) if k != axis)]
     moved = x if axis == 0 else at.op("Transpose", x, perm=order)
     items = _comparable(at, moved)
     numbers = at.unsqueeze(places(at, at.extent(items, 0)), *range(1, rank))
-    comes_before = "Greater" if given["largest"] else "Less"
 
     def rank_one(inner: Rewriter, i: Value, _: Sequence[Value]) -> Turn:
         item = inner.op("Gather", items, inner.reshape(i, 1), axis=0)
-        before = inner.op(comes_before, items, item)
-        tie = inner.op("And", inner.op("Equal", items, item), inner.op("Less", numbers, i))
+        more, less = _is_greater(inner, items, item), _is_greater(inner, item, items)
+        before, behind = (more, less) if is_largest else (less, more)
+        tie = inner.op("And", inner.op("Less", numbers, i), inner.op("Not", behind))
         return Turn([], [_total(inner, inner.cast(inner.op("Or", before, tie), DType.INT32))])
 
     place = repeated(at, at.squeeze(at.extent(items, 0), 0), [], rank_one)[0]
@@ -131,9 +148,17 @@ def ordered_whole_numbers(at: Rewriter, step: Leaf) -> tuple[Value, Value]:
     index = at.op("Scatter", zeros, place, at.op("Add", zeros, numbers), axis=0)
     values = at.op("Scatter", moved, place, moved, axis=0)
     # places beyond the items end the run, as TopK does
-    kept = places(at, at.reshape(count, 1))
+    kept = places(at, count)
     back = [order.index(k) for k in range(rank)]
     made = [at.op("Gather", each, kept, axis=0) for each in (values, index)]
     if axis:
         made = [at.op("Transpose", each, perm=back) for each in made]
     return made[0], made[1]
+
+
+def _is_greater(at: Rewriter, a: Value, b: Value) -> Value:
+    """Whether an item is greater than another; NaN is the greatest."""
+    made = at.op("Greater", a, b)
+    if at.dtype(a) not in _FLOATS:
+        return made
+    return at.op("Or", made, at.op("And", at.op("IsNaN", a), at.op("Not", at.op("IsNaN", b))))

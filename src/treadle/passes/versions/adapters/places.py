@@ -64,6 +64,8 @@ def gather_flat(at: Rewriter, step: Leaf) -> Adapted:
     """Gather from the flattened operand."""
     x, indices = first(step), operand(step, 1)
     assert indices is not None
+    if at.shape(x) is None:
+        return _gather_of_any_rank(at, step, x, indices)
     rank = at.rank(x)
     axis = at.attributes(step)["axis"] % rank
     shape = at.shape_of(indices)
@@ -72,6 +74,25 @@ def gather_flat(at: Rewriter, step: Leaf) -> Adapted:
     rows = [at.reshape(row, -1) for row in rows]
     rows[axis] = at.reshape(at.cast(indices, DType.INT64), -1)
     places = _places(at, x, rows)
+    return at.op("Reshape", at.op("Gather", at.reshape(x, -1), places, axis=0), shape)
+
+
+def _gather_of_any_rank(at: Rewriter, step: Leaf, x: Value, indices: Value) -> Value:
+    """The same with the coordinates of all axes in one tensor, int64[rank, count]."""
+    axis, extents, shape = at.attributes(step)["axis"], at.op("Shape", x), at.op("Shape", indices)
+    rank = at.op("Shape", extents)
+    along = at.ints(axis) if axis >= 0 else at.op("Add", rank, at.ints(axis))
+    number = at.reshape(coordinates(at, rank, 1), -1)
+    flat = at.unsqueeze(at.reshape(at.cast(indices, DType.INT64), -1), 0)
+    extent = at.op("Gather", extents, along, axis=0)
+    flat = at.op("Where", at.op("Less", flat, at.ints(0)), at.op("Add", flat, extent), flat)
+    is_axis = at.unsqueeze(at.op("Equal", number, along), 1)
+    where = at.op("NonZero", at.op("ConstantOfShape", shape, value=np.ones(1, np.int64)))
+    where = at.op("Where", is_axis, flat, where)
+    is_behind = at.op("Less", at.unsqueeze(number, 1), number)
+    strides = at.op("Where", is_behind, extents, at.ints(1))
+    strides = at.reduce("ReduceProd", strides, [1])
+    places = at.reduce("ReduceSum", at.op("Mul", where, strides), [0], keepdims=False)
     return at.op("Reshape", at.op("Gather", at.reshape(x, -1), places, axis=0), shape)
 
 
@@ -102,7 +123,8 @@ def gather_rows(at: Rewriter, step: Leaf) -> Adapted:
     if not isinstance(count, int):
         raise NoForm("how many axes GatherND looks up is not known", "fix the last extent")
     places = _row_places(at, x, indices, count)
-    rest = at.slice(at.shape_of(x), count, 2**31, 0) if at.rank(x) > count else None
+    is_deeper = at.shape(x) is None or at.rank(x) > count
+    rest = at.slice(at.shape_of(x), count, 2**31, 0) if is_deeper else None
     flat = at.op("Reshape", x, at.concat(at.ints(-1), *([rest] if rest else [])))
     return at.op("Gather", flat, places, axis=0)
 
@@ -145,15 +167,17 @@ def scatter_rows(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _flat_rows(at: Rewriter, x: Value, count: int) -> tuple[Value, Value]:
-    shape = at.shape_of(x)
-    total = at.rank(x)
+    shape, known = at.shape_of(x), at.shape(x)
 
     def product(start: int, end: int) -> Value:
         if start >= end:
             return at.ints(1)
-        return at.reduce("ReduceProd", at.slice(shape, start, end, 0), [0])
+        extents = at.slice(shape, start, end, 0)
+        if known is None:  # there may be none
+            extents = at.concat(at.ints(1), extents)
+        return at.reduce("ReduceProd", extents, [0])
 
-    return product(0, count), product(count, total)
+    return product(0, count), product(count, 2**31 if known is None else len(known))
 
 
 @down("ScatterND", 18)

@@ -106,7 +106,7 @@ def slice_by_attributes(at: Rewriter, step: Leaf) -> Adapted:
         return sliced(at, step)
     axes = lists.get("axes")
     if axes is not None and min(axes, default=0) < 0:
-        lists["axes"] = [axis % at.rank(x) for axis in axes]
+        lists["axes"] = [at.axis(x, axis) for axis in axes]
     return having(replace(step, operands=(x,)), **lists)
 
 
@@ -120,7 +120,7 @@ def _by_mask(at: Rewriter, step: Leaf) -> Value:
     if steps is not None and (at.constant_of(steps, "steps") != 1).any():
         return sliced(at, step)
     along = range(count) if axes is None else at.constant_of(axes, "axes")
-    for position, axis in enumerate(int(each) % at.rank(x) for each in along):
+    for position, axis in enumerate(at.axis(x, int(each)) for each in along):
         extent = at.extent(x, axis)
         ones = at.op("ConstantOfShape", extent, value=np.ones(1, np.int64))
         places = at.squeeze(at.op("NonZero", ones), 0)
@@ -145,8 +145,7 @@ def _strided(at: Rewriter, x: Value, lists: dict[str, list[int]], steps: list[in
         extent = at.dim(x, axis)
         assert isinstance(extent, int), "looked at before"
         places = range(extent)[slice(*_bounds(start, end, step, extent))]
-        axis %= at.rank(x)
-        x = at.op("Gather", x, at.ints(*places), axis=axis)
+        x = at.op("Gather", x, at.ints(*places), axis=at.axis(x, axis))
     return x
 
 
