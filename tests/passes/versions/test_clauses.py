@@ -8,8 +8,7 @@ import treadle
 from treadle.errors import Unsupported
 
 MODEL = """<ir_version: 10, opset_import: ["" : 25]>
-g (float[4] x, float[U] u, float[2,2] w, int64[1] k, string[2] s, bool q, float[2] b,
-   float f, uint8 zero) => ({out}) {{
+g (float[4] x, string[2] s, float f, uint8 zero) => ({out}) {{
   {steps}
 }}"""
 CLAUSES = {
@@ -19,7 +18,12 @@ CLAUSES = {
         10,
         "StringConcat-20 is the first version",
     ),
-    "input": ("float[N] y, int64[N] z", "y, z = TopK (u, k)", 9, "TopK-1 has no input K"),
+    "input": (
+        "y",
+        "t = Constant <value = bool {1}> () y = Dropout (x, f, t)",
+        11,
+        "Dropout-10 has no inputs ratio, training_mode",
+    ),
     "attribute": (
         "uint8[4] y",
         "y = QuantizeLinear <precision = 10> (x, f, zero)",
