@@ -3,7 +3,6 @@
 from treadle.passes.versions.adapters import (
     attributes,
     axes,
-    boxes,
     constants,
     grids,
     images,
@@ -21,13 +20,13 @@ from treadle.passes.versions.adapters import (
     softmax,
     strings,
     sums,
+    suppression,
     transforms,
 )
 
 __all__ = [
     "attributes",
     "axes",
-    "boxes",
     "constants",
     "grids",
     "images",
@@ -45,5 +44,6 @@ __all__ = [
     "softmax",
     "strings",
     "sums",
+    "suppression",
     "transforms",
 ]
