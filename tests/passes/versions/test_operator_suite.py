@@ -36,7 +36,7 @@ REFUSED_IN_13 = {
 REFUSED = {
     OLDER: REFUSED_IN_13,
     OLDEST: REFUSED_IN_13
-    | {"RoiAlign", "SequenceInsert", "SequenceMap", "SplitToSequence", "StringNormalizer"},
+    | {"SequenceInsert", "SequenceMap", "SplitToSequence", "StringNormalizer"},
 }  # fmt: skip
 EACH = 3
 """How many cases of an operator are converted; all of them are, by tools.versions."""

@@ -177,3 +177,18 @@ def test_topk_of_an_extent_that_is_not_known(largest, extent):
     nan = np.nan if largest else 7  # the smallest are looked for among negated items
     x = np.array([1, nan, -0.0, 0.0, nan, np.inf], np.float32)[:extent]
     gives_the_same(text, 11, 9, {"x": x, "k": np.array([extent])})
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("corner", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("ratio", [0, 2])
+def test_regions_of_interest(mode, corner, ratio, rng):
+    text = f"""g (float[N,C,H,W] x, float[R,4] r, int64[R] b) => (float[S,D,E,F] y) {{
+      y = RoiAlign <mode = "{mode}", coordinate_transformation_mode = "{corner}",
+        output_height = 2, output_width = 3, sampling_ratio = {ratio}, spatial_scale = 0.5>
+        (x, r, b) }}"""
+    x = np.float32(rng.normal(size=(2, 3, 5, 4)))
+    regions = np.float32([[-2, -1, 5, 7], [1, 1, 1.5, 9], [3, 6, 2, 5]])
+    for count in (3, 0):
+        feeds = {"x": x, "r": regions[:count], "b": np.array([1, 0, 1])[:count]}
+        gives_the_same(text, 16, 9, feeds, 1e-4)

@@ -15,7 +15,6 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("OptionalGetElement", 15): _ABSENT,
     ("OptionalHasElement", 15): _ABSENT,
     ("RegexFullMatch", 20): _TEXT,
-    ("RoiAlign", 10): "no older operator samples at computed positions",
     ("SequenceAt", 11): _LISTS,
     ("SequenceConstruct", 11): _LISTS,
     ("SequenceEmpty", 11): _LISTS,

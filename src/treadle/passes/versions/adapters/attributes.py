@@ -18,7 +18,6 @@ _NEW: Mapping[tuple[str, int], Mapping[str, Any]] = {
     ("CastLike", 19): {"saturate": None},
     ("CastLike", 24): {"round_mode": None},
     ("Range", 27): {"stash_type": 1},
-    ("RoiAlign", 16): {"coordinate_transformation_mode": "output_half_pixel"},
 }
 """The value of an attribute, or of each list entry, for which the previous version is equivalent.
 
