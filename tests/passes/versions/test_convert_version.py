@@ -118,7 +118,7 @@ def test_every_obstacle_is_reported_at_once():
         treadle.convert_version(source, 10)
     told = {found.path: found.message for found in caught.value.findings}
     assert told.keys() == {"main/stringconcat_0", "main/unique_1"}
-    assert "handles strings" in told["main/stringconcat_0"]
+    assert "joins strings" in told["main/stringconcat_0"]
 
 
 def test_functions_stay_where_they_can():

@@ -39,6 +39,16 @@ def test_equal_strings(opset):
         gives_the_same(text, 19, opset, {"x": rows, "y": WORDS})
 
 
+@pytest.mark.parametrize("words", ['"monday", "", "monday"', '"a", "b", "monday"'])
+@pytest.mark.parametrize("first", [True, False])
+def test_strings_equal_to_constants(words, first):
+    text = f"""g (string[N,1] x) => (bool[A,B] z) {{
+      c = Constant <value = string[3] {{{words}}}> ()
+      z = Equal ({"c, x" if first else "x, c"}) }}"""
+    for rows in (WORDS[:, None], WORDS[:0, None]):
+        gives_the_same(text, 19, 9, {"x": rows})
+
+
 @pytest.mark.parametrize("stop_words", ['["monday", "ünï"]', '[""]'])
 @pytest.mark.parametrize("shape", ["N", "1,N"])
 def test_stop_words(stop_words, shape):

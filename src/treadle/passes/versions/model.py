@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from treadle.errors import Finding
 from treadle.infer import IncrementalInference
 from treadle.ir import (
     Block,
@@ -41,6 +42,7 @@ _FIRST_IR_VERSIONS = {
     21: 10, 22: 10, 23: 11, 24: 12, 25: 13,
 }  # fmt: skip
 """The IR version released with an opset (onnx's Versioning.md); 25 also covers newer ones."""
+_ABOUT_LISTS = ("seq(", "optional(", "Sequence", "Optional")
 _FUNCTIONS_SINCE = 8
 _UNLISTED_SINCE = 4
 
@@ -72,7 +74,9 @@ def convert_version(
             converted, report, obstacles = again, cleaned + more, left
         if obstacles.found and without_lists is not None:
             expanded = expand_functions(inline_functions(simpler), expand)
-            tensors, stacked = without_lists(expanded, obstacles)
+            told = Obstacles(obstacles.name)
+            tensors, stacked = without_lists(expanded, told)
+            obstacles.found += _with_clause(told.found, obstacles.found)
             if stacked.done:
                 tensors = repair(simplify(tensors)[0], FOR_RUNTIMES)[0]
                 converted, report, obstacles = _converted(tensors, opset, expand)
@@ -80,6 +84,13 @@ def convert_version(
     obstacles.refuse()
     made = replace(converted, ir_version=_ir_version(model, opset, ir_version))
     return with_unique_node_names(_unlisted(made)), report
+
+
+def _with_clause(lists: Sequence[Finding], steps: Sequence[Finding]) -> list[Finding]:
+    """Why lists cannot become tensors, with the clause of a step that takes lists."""
+    clauses = (found.clause for found in steps)
+    clause = next((each for each in clauses if any(word in each for word in _ABOUT_LISTS)), "")
+    return [replace(found, clause=found.clause or clause) for found in lists]
 
 
 def _unlisted(model: Model) -> Model:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 _LISTS = "the opset has no sequences"
 _ABSENT = "the opset has no optionals"
-_TEXT = "no older operator handles strings"
 
 NO_FORM: Mapping[tuple[str, int], str] = {
     ("ConcatFromSequence", 11): _LISTS,
@@ -14,7 +13,7 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("Optional", 15): _ABSENT,
     ("OptionalGetElement", 15): _ABSENT,
     ("OptionalHasElement", 15): _ABSENT,
-    ("RegexFullMatch", 20): _TEXT,
+    ("RegexFullMatch", 20): "no older operator matches patterns",
     ("SequenceAt", 11): _LISTS,
     ("SequenceConstruct", 11): _LISTS,
     ("SequenceEmpty", 11): _LISTS,
@@ -22,8 +21,8 @@ NO_FORM: Mapping[tuple[str, int], str] = {
     ("SequenceInsert", 11): _LISTS,
     ("SequenceLength", 11): _LISTS,
     ("SplitToSequence", 11): _LISTS,
-    ("StringConcat", 20): _TEXT,
-    ("StringSplit", 20): _TEXT,
+    ("StringConcat", 20): "no older operator joins strings",
+    ("StringSplit", 20): "no older operator splits strings",
 }
 
 

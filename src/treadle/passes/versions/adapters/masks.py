@@ -111,5 +111,6 @@ def same_width(at: Rewriter, step: Leaf) -> Adapted:
     if old is new:
         return at.op("Identity", x)
     if not {old.numpy.kind, new.numpy.kind} <= {"b", "i", "u"}:
-        raise NoForm(f"no older operator tells one NaN of {old} or {new} from another")
+        narrow = next((each for each in (old, new) if each.numpy.kind not in "biu"), old)
+        raise NoForm(f"no older operator keeps the bits of a NaN of {narrow}")
     return at.cast(x, new)

@@ -26,7 +26,7 @@ def distinct(at: Rewriter, step: Leaf) -> Adapted:
     """The first of equal items, in the order of how many are less, or of where they stand."""
     x, given = first(step), at.attributes(step)
     if at.dtype(x) is DType.STRING:
-        raise NoForm("no older operator compares strings")
+        raise NoForm("no older operator compares strings with each other")
     axis = given.get("axis")
     if axis is None:
         x, axis = at.reshape(x, -1), 0

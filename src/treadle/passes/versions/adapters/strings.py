@@ -13,20 +13,47 @@ from treadle.passes.versions.table import Adapted, NoForm, down
 
 @down("Equal", 19)
 def equal_strings(at: Rewriter, step: Leaf) -> Adapted:
-    """Strings are equal if Unique gives them the same number."""
+    """Equal strings have the same number: from Unique, or their place in a constant."""
     x, y = two(step)
     if at.dtype(x) is not DType.STRING:
         return step
-    flat = [at.reshape(value, -1) for value in (x, y)]
-    words = at.concat(at.const(np.array([""], object), DType.STRING), *flat)
-    numbers = at.ops("Unique", 4, words)[2]
-    counts = [at.extent(value, 0) for value in flat]
-    starts = [at.ints(1), at.op("Add", counts[0], at.ints(1))]
-    found = []
-    for value, start, count in zip((x, y), starts, counts, strict=True):
+    for one, other in ((x, y), (y, x)):
+        array = at.array(other)
+        if array is not None and array.size:
+            words = [str(word) for word in array.reshape(-1)]
+            pool = list(dict.fromkeys(words))
+            known = np.array([pool.index(word) for word in words]).reshape(array.shape)
+            return at.op("Equal", _places(at, one, pool), at.const(known))
+    return at.op("Equal", *_numbers(at, x, y))
+
+
+def _numbers(at: Rewriter, *operands: Value) -> list[Value]:
+    """The strings as numbers, the same for equal ones."""
+    flat = [at.reshape(value, -1) for value in operands]
+    numbers = at.ops("Unique", 4, at.concat(_empty_word(at), *flat))[2]
+    start, found = at.ints(1), []
+    for value, words in zip(operands, flat, strict=True):
+        count = at.extent(words, 0)
         own = at.op("Gather", numbers, at.op("Add", places(at, count), start), axis=0)
         found.append(at.op("Reshape", own, at.op("Shape", value)))
-    return at.op("Equal", *found)
+        start = at.op("Add", start, count)
+    return found
+
+
+def _places(at: Rewriter, x: Value, pool: list[str]) -> Value:
+    """The place of each string in the pool, -1 for any other."""
+    words = at.concat(_empty_word(at), at.reshape(x, -1))
+    counts = _counts(at, words, pool)
+    place = at.op("ArgMax", counts, axis=1, keepdims=0)
+    is_known = at.op("Greater", at.reduce("ReduceMax", counts, [1], keepdims=False),
+                     at.const(np.float32(0.5)))  # fmt: skip
+    place = at.op("Where", is_known, place, at.const(np.int64(-1)))
+    return at.op("Reshape", at.slice(place, 1, 2**31, 0), at.op("Shape", x))
+
+
+def _empty_word(at: Rewriter) -> Value:
+    """A string to begin with, as the operators on strings take no empty tensor."""
+    return at.const(np.array([""], object), DType.STRING)
 
 
 @down("StringNormalizer", 10)
@@ -44,7 +71,7 @@ def without_stop_words(at: Rewriter, step: Leaf) -> Adapted:
     is_kept = _differs(at, words, stop_words)
     none = at.op("Less", at.reduce("ReduceSum", at.cast(is_kept, DType.FLOAT32), [0]),
                  at.const(np.float32(0.5)))  # fmt: skip
-    words = at.concat(words, at.const(np.array([""], object), DType.STRING))
+    words = at.concat(words, _empty_word(at))
     words = at.compress(words, at.concat(is_kept, none), 0)
     return words if rank == 1 else at.unsqueeze(words, 0)
 
@@ -53,10 +80,14 @@ def _differs(at: Rewriter, words: Value, others: list[str]) -> Value:
     """Whether each word, string[count], is none of the others."""
     if not others:
         return at.full_like(words, True, DType.BOOL)
-    counts = at.op(
+    total = at.reduce("ReduceSum", _counts(at, words, others), [1], keepdims=False)
+    return at.op("Less", total, at.const(np.float32(0.5)))
+
+
+def _counts(at: Rewriter, words: Value, pool: list[str]) -> Value:
+    """For each word whether it is each one of the pool, float32[words, pool]."""
+    return at.op(
         "TfIdfVectorizer", at.unsqueeze(words, 1), mode="TF",
         min_gram_length=1, max_gram_length=1, max_skip_count=0,
-        ngram_counts=[0], ngram_indexes=list(range(len(others))), pool_strings=others,
+        ngram_counts=[0], ngram_indexes=list(range(len(pool))), pool_strings=pool,
     )  # fmt: skip
-    total = at.reduce("ReduceSum", counts, [1], keepdims=False)
-    return at.op("Less", total, at.const(np.float32(0.5)))
