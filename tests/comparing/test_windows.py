@@ -130,36 +130,6 @@ g (bool p, int64 m, float h0) => (float h) {{
 }}"""
 
 
-def test_a_loop_around_a_long_one_runs_an_iteration_at_a_time(monkeypatch):
-    monkeypatch.setattr(loop_lengths, "LONG", 50)
-    monkeypatch.setattr(recording, "LONG", 50)
-    monkeypatch.setattr(window_size, "_TARGET", 100)
-    feeds = {"n": np.array(3), "m": np.array(60), "h0": np.float32(1)}
-    held = []
-    window = recording.StagedRun.window
-    monkeypatch.setattr(
-        recording.StagedRun,
-        "window",
-        lambda run, size: held.append(size) or window(run, size),
-    )
-    found = treadle.compare(INNER, (INNER, "interp"), feeds)
-    assert found
-    assert found.notes == [
-        "main/loop_0.body/loop_1 ran 60 times, and those of one iteration of main/loop_0 were held"
-        " at once: only loops of the main graph run in windows"
-    ]
-    assert {*held} == {1, window_size.LARGEST_SIZE}
-
-
-def test_a_note_names_a_long_loop_in_a_branch(monkeypatch):
-    monkeypatch.setattr(recording, "LONG", 50)
-    feeds = {"p": np.array(True), "m": np.array(60), "h0": np.float32(1)}
-    (note,) = treadle.compare(BRANCHED, BRANCHED, feeds).notes
-    assert note.startswith(
-        "main/if_0.then_branch/loop_0 ran 60 times, and all its values were held"
-    )
-
-
 @pytest.mark.parametrize(("trips", "is_found"), [((1, 60), True), ((3, 40), False)])
 def test_a_loop_with_a_known_long_loop_inside_runs_in_windows(trips, is_found):
     feeds = dict(zip("nm", map(np.array, trips), strict=True))

@@ -79,14 +79,18 @@ def _input(
     while path:
         pair = by_name.get(f"{path}/{name}")
         if pair is not None:
-            values = [_at(columns, iterations) for columns in (one[pair.got], other[pair.wanted])]
+            values = [
+                _at(columns, iterations) for columns in (one.get(pair.got), other.get(pair.wanted))
+            ]
             return {name: (values[0], values[1])}
         path = path.rpartition("/")[0]
     return {}
 
 
-def _at(column: Column, iterations: tuple[int, ...]) -> Any:
-    """The last value at or before these iterations."""
+def _at(column: Column | None, iterations: tuple[int, ...]) -> Any:
+    """The last value in these iterations; None if there is none."""
+    if column is None:
+        return None
     depth = column.loops
     rows = (column.at == list(iterations[:depth])).all(axis=1).nonzero()[0]
     return column.made[rows[-1]] if len(rows) else None

@@ -40,7 +40,7 @@ class Survey:
         self._key: Key | None = None
         self._seen: tuple[dict[str, Column], dict[str, Column]] = ({}, {})
         self._made: set[str] = set()
-        self._errors: dict[str, list[np.ndarray]] = {}
+        self._errors: dict[str, dict[int, np.ndarray]] = {}
         self.loops: set[str] = set()
         self.matches: list[Match] = []
         self.first: FirstDifference | None = None
@@ -50,6 +50,9 @@ class Survey:
     def add(self, part: Part) -> None:
         """Compare a part."""
         one, other = dict(part.got), dict(part.wanted)
+        if not (one and other):
+            one |= _not_made(other, one, self._orders[0])
+            other |= _not_made(one, other, self._orders[1])
         placed: set[str] = set()
         got, wanted = self._models
         if got is not None and wanted is not None:
@@ -68,9 +71,13 @@ class Survey:
             theirs = other.get(pair.wanted) or _none_of(one[pair.got])
             is_first |= self._compare(pair, mine, theirs, part)
             if part.loop:
-                self._errors.setdefault(pair.wanted, []).append(_errors(mine, theirs, part))
+                self._add_errors(pair.wanted, _errors(mine, theirs, part), part.start)
         if is_first or self.first is None:
             self.got, self.wanted = {**self.got, **one}, {**self.wanted, **other}
+
+    def _add_errors(self, name: str, errors: np.ndarray, start: int) -> None:
+        known = self._errors.setdefault(name, {})
+        known[start] = np.maximum(known[start], errors) if start in known else errors
 
     def finish(self) -> None:
         """Drop values that neither side computed; raises InputError for an unknown given name."""
@@ -82,7 +89,7 @@ class Survey:
     @property
     def growth(self) -> Mapping[str, np.ndarray]:
         """The largest absolute error in each iteration, for values of loops that ran in windows."""
-        return {name: np.concatenate(parts) for name, parts in self._errors.items()}
+        return {name: _in_one(parts) for name, parts in self._errors.items()}
 
     @property
     def unmatched(self) -> tuple[list[str], list[str]]:
@@ -142,9 +149,22 @@ def _has(columns: Columns, name: str) -> bool:
     return any(is_called(full, name) for full in columns)
 
 
+def _not_made(made: Columns, own: Columns, places: Collection[str]) -> dict[str, Column]:
+    """The values that one side has made in a part, as those that the other one has not made."""
+    return {n: _none_of(c) for n, c in made.items() if n in places and n not in own}
+
+
 def _none_of(column: Column) -> Column:
     """The same value without any occurrence."""
     return replace(column, made=[], numbers=np.zeros((0, column.loops), np.int64), extents=())
+
+
+def _in_one(parts: Mapping[int, np.ndarray]) -> np.ndarray:
+    """The errors of parts, by the iteration with which each begins; zero where there is none."""
+    whole = np.zeros(max(start + len(errors) for start, errors in parts.items()), np.float32)
+    for start, errors in parts.items():
+        whole[start : start + len(errors)] = errors
+    return whole
 
 
 def _errors(got: Column, wanted: Column, part: Part) -> np.ndarray:

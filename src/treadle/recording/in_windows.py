@@ -16,7 +16,8 @@ from treadle.errors import InputError, RunError, Terminated, Unsupported
 from treadle.ir import Model
 from treadle.passes import chosen
 from treadle.recording.run_limits import Remaining
-from treadle.recording.staged import StagedModel, StagedRun
+from treadle.recording.staged import StagedModel
+from treadle.recording.staged_run import StagedRun
 from treadle.recording.window_size import FIRST_SIZE, next_size, size_in_time
 from treadle.tracing import Column, Recorder, Selector
 

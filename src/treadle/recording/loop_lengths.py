@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,14 +35,55 @@ def long_loops(model: Model, feeds: Mapping[str, Any], most: int | None = None) 
     window is then as short as one iteration of the outer loop.
     """
     most = LONG if most is None else most
-    known = {p: np.asarray(feeds[p.name]) for p in model.main.params if p.name in feeds}
-    known = {constant.value: constant.array for constant in model.main.constants} | known
+    known = _known(model, feeds)
     return [
         step_path("main", step, position)
         for position, step in enumerate(model.main.steps)
         if isinstance(step, Loop)
         and (_may_be_long(step, known, most) or _has_long_inside(step, known, most))
     ]
+
+
+def long_steps(model: Model, feeds: Mapping[str, Any]) -> list[str]:
+    """The paths of loops that may run more than `LONG` iterations, and of what is around them.
+
+    In order, outer ones first. A loop inside another one counts only if it is known to run so long;
+    so an outer loop in the list either runs in windows, or has a path inside it in the list.
+    """
+    return list(_long_steps(model.main, "main", _known(model, feeds), is_in_loop=False))
+
+
+def _long_steps(block: Block, path: str, known: Known, *, is_in_loop: bool) -> Iterator[str]:
+    for position, step in enumerate(block.steps):
+        if not isinstance(step, Loop | Branch):
+            continue
+        here = step_path(path, step, position)
+        inner = list(_long_inside(step, here, known, is_in_loop))
+        if inner or (isinstance(step, Loop) and _is_long(step, known, is_in_loop)):
+            yield here
+            yield from inner
+
+
+def _long_inside(step: Loop | Branch, path: str, known: Known, is_in_loop: bool) -> Iterator[str]:
+    inside_loop = is_in_loop or isinstance(step, Loop)
+    for name, body in bodies(step):
+        inner = _known_inside(step, body, known)
+        yield from _long_steps(body, f"{path}.{name}", inner, is_in_loop=inside_loop)
+
+
+def _is_long(loop: Loop, known: Known, is_in_loop: bool) -> bool:
+    bounds = list(_bounds(loop, known))
+    return all(bound > LONG for bound in bounds) and (bool(bounds) or not is_in_loop)
+
+
+def _known(model: Model, feeds: Mapping[str, Any]) -> Known:
+    known = {p: np.asarray(feeds[p.name]) for p in model.main.params if p.name in feeds}
+    return {constant.value: constant.array for constant in model.main.constants} | known
+
+
+def _known_inside(step: Loop | Branch, body: Block, known: Known) -> Known:
+    inner = {param: known[value] for param, value in _operands(step) if value in known}
+    return inner | {constant.value: constant.array for constant in body.constants}
 
 
 def draws(model: Model) -> bool:
@@ -68,10 +109,8 @@ def _may_be_long(loop: Loop, known: Known, most: int) -> bool:
 
 def _has_long_inside(step: Loop | Branch, known: Known, most: int) -> bool:
     """Whether a loop inside is known to be bounded by more than `most` iterations."""
-    taken = _operands(step)
     for _, body in bodies(step):
-        inner = {param: known[value] for param, value in taken if value in known}
-        inner |= {constant.value: constant.array for constant in body.constants}
+        inner = _known_inside(step, body, known)
         for each in body.steps:
             bounds = list(_bounds(each, inner)) if isinstance(each, Loop) else []
             if bounds and min(bounds) > most:

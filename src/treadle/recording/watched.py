@@ -15,7 +15,8 @@ from treadle.ir import Model
 from treadle.limits import within_load_limits
 from treadle.recording.exposures import Runs
 from treadle.recording.loop_lengths import draws, long_loops
-from treadle.recording.staged import Run, StagedModel, StagedRun
+from treadle.recording.staged import StagedModel
+from treadle.recording.staged_run import Run, StagedRun
 from treadle.recording.window_size import FIRST_SIZE
 from treadle.tracing import IterationStarted, Listener, LoopEnded, LoopStarted
 

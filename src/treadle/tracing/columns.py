@@ -109,15 +109,15 @@ class Column:
         rows = self.made.reshape(int(np.prod(extents)), *shape)
         return replace(self, made=rows, extents=extents, is_loose=False)
 
-    def shifted(self, start: int) -> Column:
-        """The column with `start` added to the numbers of the outermost loop's iterations."""
-        if not start or not self.loops:
+    def shifted(self, start: int, loop: int = 0) -> Column:
+        """The column with `start` added to the iteration numbers of a loop, the outermost for 0."""
+        if not start or self.loops <= loop:
             return self
-        if self.numbers is None:
+        if self.numbers is None and not loop:
             return replace(self, start=self.start + start)
         numbers = self.at.copy()
-        numbers[:, 0] += start
-        return replace(self, numbers=numbers, extents=())
+        numbers[:, loop] += start
+        return replace(self, numbers=numbers, extents=(), start=0)
 
     def rows(self) -> np.ndarray | None:
         """All occurrences in one array, [n, *shape]; None if they are not tensors of one shape."""

@@ -7,12 +7,13 @@ from treadle.passes.surgery.functions import inline, outline
 from treadle.passes.surgery.merge import merge
 from treadle.passes.surgery.rename import rename
 from treadle.passes.surgery.replace import replace_part
-from treadle.passes.surgery.stages import Stage, stages
+from treadle.passes.surgery.stages import Stage, Staged, stages
 from treadle.passes.surgery.window import LoopWindow
 
 __all__ = [
     "LoopWindow",
     "Stage",
+    "Staged",
     "block_paths",
     "cut",
     "extract_body",

@@ -5,21 +5,25 @@
                     y = Add (h, a)        stage 3     y = Add (h, a)
 
 Stages exchange values of the main block by name. Steps keep the paths that they have in the model.
+A loop or a branch around a long loop is a stage whose bodies are models in stages again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from treadle.infer import infer
 from treadle.ir import (
     Block,
+    Branch,
     Loop,
     Model,
     Optional,
     Step,
     Value,
+    block_values,
+    bodies,
     clone_with_new_values,
     reads,
     step_path,
@@ -30,39 +34,60 @@ from treadle.passes.surgery.window import LoopWindow, loop_window
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stage:
-    """A part of the main block as a model; `window` tells how to run it if it is a single loop."""
+    """A part of the main block as a model; `window` tells how to run it if it is a single loop.
+
+    `step` is the single loop or branch that it is, and `bodies` its bodies in stages, by name, if a
+    long loop is inside.
+    """
 
     model: Model
     window: LoopWindow | None = None
+    step: Loop | Branch | None = None
+    bodies: Mapping[str, Staged] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The path of the single loop or branch, "" for other steps."""
+        return "" if self.step is None else self.step.info.path
 
 
-def stages(model: Model, loops: Collection[str]) -> list[Stage] | None:
-    """The stages of a model in order; each loop of the main block in `loops` is one.
+@dataclass(frozen=True, eq=False, slots=True)
+class Staged:
+    """The block at a path as a model, and its stages in order."""
 
+    path: str
+    model: Model
+    parts: Sequence[Stage]
+
+
+def stages(model: Model, long: Collection[str], path: str = "main") -> Staged | None:
+    """The stages of a model; each loop or branch of the main block that is in `long` is one.
+
+    So are those in bodies. `path` is that of the block that the main block is in the whole model.
     None if a value between stages has a type that an input cannot have.
     """
     typed = infer(model)
     block = typed.main
     steps = [
-        replace(step, info=replace(step.info, path=step_path("main", step, position)))
+        replace(step, info=replace(step.info, path=step_path(path, step, position)))
         for position, step in enumerate(block.steps)
     ]
-    groups = list(_groups(steps, loops))
+    groups = list(_groups(steps, long))
     needed = {value for value in block.results if value is not None}
     made: list[Stage] = []
     for group in reversed(groups):
-        stage = _stage(typed, group, needed, loops)
+        stage = _stage(typed, group, needed, long)
         if stage is None:
             return None
         made.append(stage)
         needed |= {value for step in group for value in reads(step) if value is not None}
-    return made[::-1]
+    return Staged(path, model, made[::-1])
 
 
-def _groups(steps: Sequence[Step], loops: Collection[str]) -> Iterator[list[Step]]:
+def _groups(steps: Sequence[Step], long: Collection[str]) -> Iterator[list[Step]]:
     straight: list[Step] = []
     for step in steps:
-        if step.info.path not in loops:
+        if step.info.path not in long:
             straight.append(step)
             continue
         if straight:
@@ -74,12 +99,12 @@ def _groups(steps: Sequence[Step], loops: Collection[str]) -> Iterator[list[Step
 
 
 def _stage(
-    model: Model, group: Sequence[Step], needed: Collection[Value], loops: Collection[str]
+    model: Model, group: Sequence[Step], needed: Collection[Value], long: Collection[str]
 ) -> Stage | None:
-    window = None
-    if group[0].info.path in loops:
-        assert isinstance(group[0], Loop), "the paths are those of loops"
-        window, block = loop_window(model, group[0])
+    window, first = None, group[0]
+    step = first if first.info.path in long and isinstance(first, Loop | Branch) else None
+    if isinstance(step, Loop):
+        window, block = loop_window(model, step)
     else:
         results = [v for step in group for v in step.results if v is not None and v in needed]
         block = Block(steps=tuple(group), results=tuple(results), name=model.main.name)
@@ -89,7 +114,30 @@ def _stage(
     own = set(block.params)
     block = clone_with_new_values(block, lambda v: declared(v) if v in own else replace(v))
     block = replace(block, claims=tuple(map(claim, block.results)))
-    return Stage(infer(replace(model, main=block, doc="", metadata=(), kept={})), window)
+    made = infer(replace(model, main=block, doc="", metadata=(), kept={}))
+    inner = {} if step is None else _bodies(model, step, long)
+    return None if inner is None else Stage(made, window, step, inner)
+
+
+def _bodies(
+    model: Model, step: Loop | Branch, long: Collection[str]
+) -> Mapping[str, Staged] | None:
+    """The bodies in stages, if a long loop is in one of them; None if one has no stages."""
+    found: dict[str, Staged] = {}
+    if not any(path.startswith(f"{step.info.path}.") for path in long):
+        return found
+    for name, body in bodies(step):
+        block = _with_declared_params(body)
+        if any(param.type is None or isinstance(param.type, Optional) for param in block.params):
+            return None
+        if not _has_unique_names(block):
+            return None
+        inner = replace(model, main=block, doc="", metadata=(), kept={})
+        made = stages(inner, long, f"{step.info.path}.{name}")
+        if made is None:
+            return None
+        found[name] = made
+    return found
 
 
 def _closed(main: Block, block: Block) -> Block:
@@ -103,3 +151,14 @@ def _closed(main: Block, block: Block) -> Block:
     constants = tuple(constant_of[value] for value in read if value in constant_of)
     params = tuple(value for value in read if value not in constant_of)
     return replace(block, params=(*block.params, *params), constants=(*block.constants, *constants))
+
+
+def _with_declared_params(body: Block) -> Block:
+    own = set(body.params)
+    return clone_with_new_values(body, lambda v: declared(v) if v in own else replace(v))
+
+
+def _has_unique_names(block: Block) -> bool:
+    """Whether no two values of the block have one name: a body may define a captured name anew."""
+    names = [value.name for value in block_values(block)]
+    return len(set(names)) == len(names)
