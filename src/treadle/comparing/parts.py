@@ -79,7 +79,7 @@ def _staged(
     else:
         selector.expect_match(side.model)
         staged = StagedModel.of(side.model, long, side.prepare, side.expose, selector)
-    return None if staged is None else staged.run(feeds)
+    return None if staged is None else StagedRun.of(staged, feeds)
 
 
 def _outputs(side: Side, run: StagedRun | None) -> Mapping[str, Any]:

@@ -3,8 +3,8 @@
 from treadle.recording.exposures import Exposures, RecordedOptions
 from treadle.recording.loop_lengths import LONG, draws, long_loops, long_steps
 from treadle.recording.outputs import columns
-from treadle.recording.staged import Prepare, StagedModel
-from treadle.recording.staged_run import Run, StagedRun
+from treadle.recording.staged import Prepare, Run, StagedModel
+from treadle.recording.staged_run import StagedRun
 from treadle.recording.watched import FailedInWindows, WatchedModel
 from treadle.recording.window_size import FIRST_SIZE, LARGEST_SIZE, next_size
 

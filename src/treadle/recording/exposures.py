@@ -17,8 +17,7 @@ from treadle.recording.loop_lengths import draws, long_loops
 from treadle.recording.outputs import columns, statistics
 from treadle.recording.row_buffers import RunBuffers
 from treadle.recording.run_limits import Remaining, is_kept_in_windows
-from treadle.recording.staged import StagedModel
-from treadle.recording.staged_run import Run
+from treadle.recording.staged import Run, StagedModel
 from treadle.tracing import Listener, Recorder, Selector
 
 

@@ -38,7 +38,7 @@ def record_in_windows(
     options: Any = None,
 ) -> StagedRun:
     """The run, at its end. Raises what ends it early, and NotRecorded."""
-    run = staged.run(feed)
+    run = StagedRun.of(staged, feed)
     run.options, run.keeps_rows = Remaining.of(options), not recorder.is_filtered
     try:
         for loop in staged.loops:

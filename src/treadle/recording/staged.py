@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from treadle import passes
 from treadle.errors import InputError
 from treadle.feeds import bind
 from treadle.ir import Model
 from treadle.passes.surgery import Stage, Staged, stages
-from treadle.recording.staged_run import Feeds, Run, StagedRun
 from treadle.recording.stepping import in_whole
 from treadle.tracing import QualifiedName, Selector, selectables
 
+Feeds = Mapping[str, Any]
+Run = Callable[..., dict[str, Any]]
+"""One run: the outputs by name for inputs by name, and run options if there are any."""
 Prepare = Callable[[Model], Run]
 """Makes a model ready once, for any number of runs."""
 Expose = Callable[[Model, Selector, str], passes.Exposure]
@@ -93,11 +96,11 @@ class StagedModel:
         """Whether the selector picks an extra of a loop or branch."""
         return self._selector is not None and self._selector.picks_extra(step, extra)
 
-    def run(self, feeds: Feeds) -> StagedRun:
-        """A run that has not begun; InputError for feeds that do not fit the model."""
+    def values(self, feeds: Feeds) -> dict[str, Any]:
+        """The constants and inputs by name; InputError for feeds that do not fit the model."""
         inputs = self._inputs | {name: type_ for name, type_ in self._defaults if name in feeds}
         bound = dict(zip(inputs, bind(inputs, feeds), strict=True))
-        return StagedRun(self, self.constants | bound)
+        return self.constants | bound
 
     def prepared(self, number: int) -> tuple[Run, passes.Exposure | None]:
         """How a stage runs, and what is exposed of it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from treadle.recording.loop_lengths import has_loops
 from treadle.recording.outputs import columns, place_of_step, statistics
 from treadle.recording.row_buffers import RowBuffers
 from treadle.recording.run_limits import Remaining, without_fallback
+from treadle.recording.staged import Feeds, StagedModel
 from treadle.recording.stepping import (
     branch_inputs,
     branch_taken,
@@ -24,12 +25,6 @@ from treadle.recording.stepping import (
 )
 from treadle.tracing import Column, QualifiedName, Statistics
 
-if TYPE_CHECKING:
-    from treadle.recording.staged import StagedModel
-
-Feeds = Mapping[str, Any]
-Run = Callable[..., dict[str, Any]]
-"""One run: the outputs by name for inputs by name, and run options if there are any."""
 Columns = dict[str, Column]
 
 
@@ -78,6 +73,11 @@ class StagedRun:
         self.feeds: Feeds = {}
         self.keeps_rows = False
         self._statistics: dict[QualifiedName, Statistics] = {}
+
+    @classmethod
+    def of(cls, model: StagedModel, feeds: Feeds) -> StagedRun:
+        """A run that has not begun; InputError for feeds that do not fit the model."""
+        return cls(model, model.values(feeds))
 
     @property
     def model(self) -> Model:

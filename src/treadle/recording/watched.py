@@ -15,8 +15,8 @@ from treadle.ir import Model
 from treadle.limits import within_load_limits
 from treadle.recording.exposures import Runs
 from treadle.recording.loop_lengths import draws, long_loops
-from treadle.recording.staged import StagedModel
-from treadle.recording.staged_run import Run, StagedRun
+from treadle.recording.staged import Run, StagedModel
+from treadle.recording.staged_run import StagedRun
 from treadle.recording.window_size import FIRST_SIZE
 from treadle.tracing import IterationStarted, Listener, LoopEnded, LoopStarted
 
@@ -46,7 +46,7 @@ class WatchedModel:
         staged = self._staged(feed)
         if staged is None:
             return None
-        run = staged.run(feed)
+        run = StagedRun.of(staged, feed)
         try:
             for loop in staged.loops:
                 run.until(loop)
