@@ -13,7 +13,7 @@ from treadle.limits import within_load_limits
 from treadle.options import SessionOptions
 from treadle.passes import Expand, Exposure, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
-from treadle.recording.loop_lengths import draws, long_loops
+from treadle.recording.loop_lengths import draws, long_steps
 from treadle.recording.outputs import columns, statistics
 from treadle.recording.row_buffers import RunBuffers
 from treadle.recording.run_limits import Remaining, is_kept_in_windows
@@ -69,7 +69,7 @@ class Exposures:
         wrote. Long loops run in windows if the recorder filters iterations, if run options may stop
         the run, or if a condition ends them. Else they run at once, and in windows if that fails.
         """
-        loops = tuple(long_loops(self._inlined, feed))
+        loops = tuple(long_steps(self._inlined, feed))
         loops = () if loops and draws(self._inlined) else loops
         summarized = frozenset(compiled()) if recorder.is_summary else frozenset()
         staged = self._staged(selector, summarized, loops) if loops else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,12 +18,13 @@ from treadle.recording.staged import Feeds, StagedModel
 from treadle.recording.stepping import (
     branch_inputs,
     branch_taken,
+    in_whole,
     inside,
     items_of,
     loop_inputs,
     once,
 )
-from treadle.tracing import Column, QualifiedName, Statistics
+from treadle.tracing import Column, QualifiedName, Statistics, selectables
 
 Columns = dict[str, Column]
 
@@ -130,6 +131,15 @@ class StagedRun:
         is_number = (path, name) == (f"{window.path}.body", window.number)
         return name not in window.added and (not is_number or self._model.is_chosen(path, name))
 
+    def chosen(self) -> Iterator[tuple[str, str]]:
+        """The selected values of the stage: the path of the block, and the name."""
+        given = {param.name for param in self.model.main.params}
+        for item in selectables(self.model):
+            path = in_whole(item.path, self.block)
+            is_given = item.path == "main" and item.name in given
+            if item.name and not is_given and self._model.is_chosen(path, item.name):
+                yield item.path, item.name
+
     def value(self, name: str) -> Any:
         """A computed value of the main block."""
         return self._values[name]
@@ -197,6 +207,10 @@ class StagedRun:
             loop.has_ended = True
         if loop.has_ended:
             return None
+        if self.options is not None:
+            if self.options.limits.iterations == 0:
+                self.window(1)  # says that there are too many
+            self.options = self.options.after(1)
         inputs = loop_inputs(stage.step, stage.window, self._values, loop.start, loop.goes_on)
         return self._entered("body", inputs, (*self.at, loop.start))
 
@@ -232,7 +246,6 @@ class StagedRun:
         ):
             parts.append(np.expand_dims(value, stack.role.axis))
         loop.start += 1
-        self.options = None if self.options is None else self.options.after(1)
         loop.goes_on = loop.goes_on if goes_on is None else goes_on
         loop.has_ended = loop.start == loop.limit or not np.all(loop.goes_on)
 
