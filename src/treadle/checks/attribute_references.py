@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from treadle import ops
 from treadle.checks.rules import finding
 from treadle.errors import Finding
 from treadle.ir import Block, Call, Leaf, Model, Reference, walk_block
@@ -35,4 +36,5 @@ def _undeclared(block: Block, path: str, declared: Collection[str] | None) -> It
             elif reference.name not in declared:
                 message = f"{name} refers to {reference.name}, which its function does not declare"
                 hint = f"declare {reference.name} as an attribute of the function"
-                yield finding("CF213", visit.path, message, hint)
+                required = isinstance(visit.step, Leaf) and ops.requires(visit.step, name)
+                yield finding("CF213", visit.path, message, hint, blocks=required)

@@ -40,14 +40,8 @@ def _required(function: Function) -> dict[str, str]:
         for step in (visit.step for visit in walk_block(function.block))
         if isinstance(step, Leaf)
         for name, attribute in step.attributes.items()
-        if isinstance(attribute.value, Reference) and _requires(step, name)
+        if isinstance(attribute.value, Reference) and ops.requires(step, name)
     }
-
-
-def _requires(leaf: Leaf, name: str) -> bool:
-    schema = ops.schema(leaf.domain, leaf.op, leaf.version)
-    rule = None if schema is None else schema.attributes.get(name)
-    return rule is not None and rule.required
 
 
 def uncalled(model: Model) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from treadle import ops
 from treadle.checks.arity import counted, ordinal
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import Leaf, Tensor, show_type
+from treadle.ir import Kind, Leaf, Tensor, show_type
 
 _ALONG_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
@@ -64,6 +64,11 @@ def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
             yield finding("CF211", path, message, "remove it: the operator ignores it")
         elif attribute.kind is not wanted.kind:
             message = f"{name} is of kind {attribute.kind.value}, wanted {wanted.kind.value}"
+            yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
+    for name in _block_attributes(leaf):
+        wanted = schema.attributes.get(name)
+        if wanted is not None and wanted.kind not in (Kind.GRAPH, Kind.GRAPHS):
+            message = f"{name} is a graph, wanted {wanted.kind.value}"
             yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
 
 

@@ -38,6 +38,7 @@ from treadle.ops.schema import (
     canonical,
     known_operators,
     newest_opset,
+    requires,
     schema,
     since_version,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "newest_opset",
     "operand_names",
     "pack",
+    "requires",
     "resolve_copies",
     "result_bytes",
     "result_names",

@@ -103,7 +103,6 @@ def attribute_from_proto(proto: AttributeProto) -> Attribute:
     _, field, _, decode = _FIELDS[kind]
     value: Any
     if kind in _GRAPHS:
-        assert not any((proto.HasField("g"), proto.graphs)), f"{proto.name!r} must be a block"
         return Attribute(proto.name, kind, None, proto.doc_string)
     if kind in _LISTS:
         value = tuple(decode(item) for item in getattr(proto, field))

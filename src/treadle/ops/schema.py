@@ -14,7 +14,7 @@ import onnx.defs
 from onnx import AttributeProto
 from onnx.defs import OpSchema
 
-from treadle.ir import Attribute, Kind
+from treadle.ir import Attribute, Kind, Leaf
 from treadle.ops.proto import attribute_from_proto
 
 Option = Literal["single", "optional", "variadic"]
@@ -112,6 +112,13 @@ def onnx_schema(domain: str, op: str, version: int) -> Any:
     """Onnx's own schema object, for the same arguments as `schema`."""
     found = _schema_at(canonical(domain), op, version)
     return found if found is not None and found.since_version == version else None
+
+
+def requires(leaf: Leaf, attribute: str) -> bool:
+    """Whether the leaf's operator has no meaning without the attribute."""
+    found = schema(leaf.domain, leaf.op, leaf.version)
+    rule = None if found is None else found.attributes.get(attribute)
+    return rule is not None and rule.required
 
 
 @cache

@@ -37,20 +37,12 @@ from treadle.ops.reasons import reason
 from treadle.ops.schema import Formal, onnx_schema, schema
 from treadle.ops.tensor_protos import tensor_of
 from treadle.ops.type_protos import type_from_proto, type_to_proto
+from treadle.ops.type_rule_guards import needs_a_type, why_no_rule
 
 _NEWEST_IR = 13
 _FEW = 1024
 # STFT-17 is inferred as if `onesided` were 0; the schema's default is 1
 _BLIND_TO_DEFAULTS = {"STFT"}
-
-_NEEDS_A_TYPE = {
-    ("", "RegexFullMatch"),
-    ("ai.onnx.ml", "DictVectorizer"),
-    ("ai.onnx.ml", "LabelEncoder"),
-}
-"""Operators whose rule in onnx reads the type of the first operand unchecked: without a type the
-process would crash. Found by calling every rule without types.
-"""
 
 
 def result_types(
@@ -93,9 +85,12 @@ def _inferred(
 ) -> list[TypeProto]:
     found = onnx_schema(leaf.domain, leaf.op, leaf.version)
     assert found is not None
+    wrong = why_no_rule(leaf, operand_types)
+    if wrong:
+        raise InvalidModel(f"{leaf.op}-{leaf.version}: {wrong}")
     try:
         if found.has_type_and_shape_inference_function:
-            if (leaf.domain, leaf.op) in _NEEDS_A_TYPE and None in operand_types[:1]:
+            if needs_a_type(leaf) and None in operand_types[:1]:
                 return [TypeProto() for _ in leaf.results]
             return _by_rule(leaf, operand_types, constants)
         if found.has_function or found.has_context_dependent_function:

@@ -13,6 +13,7 @@ import onnx
 
 from treadle import ops
 from treadle.errors import DataError
+from treadle.formats.onnx.attribute_graphs import graphs_of
 from treadle.formats.onnx.read_context import ReadContext
 from treadle.ir import path_segment
 from treadle.messages import join_words
@@ -46,10 +47,10 @@ def _graphs(graph: onnx.GraphProto, path: str) -> Iterator[tuple[onnx.GraphProto
         here, path = pending.pop(0)
         yield here, path
         pending += [
-            (attribute.g, f"{where}.{attribute.name}")
+            (graph, f"{where}.{name}")
             for node, where in _nodes(here, path)
             for attribute in node.attribute
-            if attribute.HasField("g")
+            for name, graph in graphs_of(attribute).items()
         ]
 
 

@@ -10,6 +10,7 @@ import onnx
 from treadle import ops
 from treadle.errors import LoadError, nearest
 from treadle.formats.onnx import branch, loop, scan
+from treadle.formats.onnx.attribute_graphs import graphs_of
 from treadle.formats.onnx.external import read_tensor
 from treadle.formats.onnx.names import normal_domain
 from treadle.formats.onnx.read_context import Body, Build, NodeContext, ReadContext, merged_captures
@@ -69,9 +70,7 @@ def read_node(
 def _kept(node: onnx.NodeProto) -> bytes:
     """The parts that the IR cannot express; for a graph attribute its text."""
     given = [
-        attribute
-        for attribute in node.attribute
-        if attribute.doc_string and (attribute.HasField("g") or attribute.graphs)
+        attribute for attribute in node.attribute if attribute.doc_string and graphs_of(attribute)
     ]
     if not given and not any(getattr(node, name) for name in _UNKNOWN):
         return b""
@@ -127,10 +126,7 @@ def _bodies(
     if (node.domain, node.op_type) in ops.GENERATION:
         reading = replace(reading, apart=True)
     for attribute in node.attribute:
-        graphs = [attribute.g] if attribute.HasField("g") else []
-        names = [attribute.name] if graphs else []
-        names += [f"{attribute.name}[{k}]" for k in range(len(attribute.graphs))]
-        for name, graph in zip(names, [*graphs, *attribute.graphs], strict=True):
+        for name, graph in graphs_of(attribute).items():
             count = len(graph.input) if given is None else given
             bodies[name] = reading.read_body(reading, graph, scope, f"{path}.{name}", count)
     return bodies
@@ -139,7 +135,7 @@ def _bodies(
 def _attributes(reading: ReadContext, node: onnx.NodeProto, path: str) -> dict[str, Attribute]:
     attributes = {}
     for proto in node.attribute:
-        if proto.HasField("g") or proto.graphs:
+        if graphs_of(proto):
             continue
         if proto.type == onnx.AttributeProto.GRAPH and not proto.ref_attr_name:
             message = f'the graph attribute "{proto.name}" holds no graph'

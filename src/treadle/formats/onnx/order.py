@@ -11,6 +11,8 @@ from heapq import heapify, heappop, heappush
 
 import onnx
 
+from treadle.formats.onnx.attribute_graphs import graphs_of
+
 Nodes = Sequence[onnx.NodeProto]
 
 
@@ -67,6 +69,6 @@ def _names_read(node: onnx.NodeProto) -> Iterator[str]:
         each = pending.pop()
         yield from each.input
         for attribute in each.attribute:
-            for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            for graph in graphs_of(attribute).values():
                 pending += graph.node
                 yield from (output.name for output in graph.output)

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 
 import onnx
 
+from treadle.formats.onnx.attribute_graphs import graphs_of
+
 _TEXT = re.compile(r'("(?:\\.|[^"\\])*"|#[^\n]*)(\s*[({<]|:[A-Za-z_]\w*\s*[(<])?')
 _IDENTIFIER = r"[A-Za-z_]\w*"
 _FUNCTION = re.compile(_IDENTIFIER, re.ASCII)
@@ -88,8 +90,7 @@ def _nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         node = pending.pop()
         yield node
         for attribute in node.attribute:
-            graphs = [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
-            pending += [inner for graph in graphs for inner in graph.node]
+            pending += [inner for graph in graphs_of(attribute).values() for inner in graph.node]
 
 
 def _named(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.TensorProto]:
@@ -97,7 +98,7 @@ def _named(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.TensorProt
     yield from proto.graph.initializer
     for node in _nodes(proto):
         for attribute in node.attribute:
-            graphs = [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+            graphs = graphs_of(attribute).values()
             yield from graphs
             yield from ([attribute.t] if attribute.HasField("t") else [])
             yield from attribute.tensors

@@ -8,7 +8,8 @@ from dataclasses import replace
 import onnx
 
 from treadle import ops
-from treadle.errors import Finding
+from treadle.errors import Finding, LoadError
+from treadle.formats.onnx.attribute_graphs import graphs_of
 from treadle.formats.onnx.external import Folder
 from treadle.formats.onnx.formalities import report_formalities
 from treadle.formats.onnx.graph import read_body, read_graph
@@ -16,7 +17,7 @@ from treadle.formats.onnx.names import normal_domain
 from treadle.formats.onnx.read_context import ReadContext
 from treadle.formats.onnx.scope import Scope
 from treadle.formats.onnx.unknown_fields import known_fields, leftover, metadata_of
-from treadle.ir import Function, FunctionId, Model
+from treadle.ir import Attribute, Function, FunctionId, Model
 
 _MODEL = known_fields(onnx.ModelProto, "training_info", "configuration")
 _FUNCTION = known_fields(onnx.FunctionProto)
@@ -79,17 +80,32 @@ def read_function(
     scope = Scope(str(named), reading.findings, open=free)
     block = read_graph(inner, graph, scope)
     block = replace(block, params=(*block.params, *scope.free.values()), claims=())
-    defaults = {a.name: ops.attribute_from_proto(a) for a in proto.attribute_proto}
     return Function(
         named,
         block,
         tuple(proto.attribute),
-        defaults,
+        _defaults(reading, proto, str(named)),
         opsets,
         proto.doc_string,
         metadata_of(proto),
         _kept("function", leftover(proto, _FUNCTION)),
     )
+
+
+def _defaults(reading: ReadContext, proto: onnx.FunctionProto, path: str) -> dict[str, Attribute]:
+    """The defaults of the attributes: no graphs, since references to graphs are not followed."""
+    defaults = {}
+    for attribute in proto.attribute_proto:
+        if graphs_of(attribute):
+            message = f'the default of the attribute "{attribute.name}" is a graph'
+            hint = "write the graph into the nodes that refer to it"
+            reading.report("CF206", path, message, hint)
+            continue
+        try:
+            defaults[attribute.name] = ops.attribute_from_proto(attribute)
+        except LoadError as problem:
+            reading.report("CF002", path, f'attribute "{attribute.name}": {problem}')
+    return defaults
 
 
 def identity(proto: onnx.FunctionProto) -> FunctionId:

@@ -13,6 +13,7 @@ import onnx
 
 from treadle import ops
 from treadle.errors import InputError
+from treadle.formats.onnx.attribute_graphs import graphs_of
 from treadle.ir import Literal, dtype_of, show_shape
 
 
@@ -96,7 +97,7 @@ def _dims(graph: onnx.GraphProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
         yield from _dims_of(info.type)
     for node in graph.node:
         for attribute in node.attribute:
-            for body in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            for body in graphs_of(attribute).values():
                 yield from _dims(body)
 
 

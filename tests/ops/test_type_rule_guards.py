@@ -1,0 +1,56 @@
+"""onnx's type rules read some attributes unchecked: such leaves are not asked about."""
+
+import pytest
+from onnx import TensorProto, ValueInfoProto, helper
+
+import treadle
+
+FATAL = [
+    ("GatherND", {"batch_dims": -(2**31)}, "batch_dims is -2147483648"),
+    ("GatherND", {"batch_dims": 2}, "batch_dims is 2"),
+    ("LayerNormalization", {"axis": 2**31}, "axis is 2147483648"),
+    ("LayerNormalization", {"axis": 2**63 - 1}, "axis is 9223372036854775807"),
+    ("Einsum", {"equation": "ab,ab/"}, 'equation "ab,ab/"'),
+    ("Einsum", {"equation": "ab,ab-"}, 'equation "ab,ab-"'),
+    ("Einsum", {"equation": "..ab,ab"}, 'equation "..ab,ab"'),
+]
+SECOND = {"GatherND": TensorProto.INT64}
+
+
+def model(op, **attributes):
+    node = helper.make_node(op, ["x", "y"], ["z"], **attributes)
+    first = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2])
+    kind = SECOND.get(op, TensorProto.FLOAT)
+    shape = [2] if op == "LayerNormalization" else [2, 2]
+    second = helper.make_tensor_value_info("y", kind, shape)
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [first, second], [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@pytest.mark.parametrize(("op", "attributes", "words"), FATAL)
+def test_a_leaf_whose_type_rule_ends_or_hangs_the_process_is_refused(op, attributes, words):
+    (finding,) = [f for f in treadle.check(model(op, **attributes)) if f.severity == "error"]
+    assert finding.code == "CF305"
+    assert words in finding.message
+    with pytest.raises(treadle.InvalidModel, match="CF305"):
+        treadle.InferenceSession(model(op, **attributes).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "equation",
+    ["ab,ab", "ab, ab -> a b", "...a,...a->...", "a...,...", "", "Ab,bC->AC", ". . .a,...a"],
+)
+def test_an_equation_of_terms_of_letters_is_asked_about(equation):
+    found = treadle.check(model("Einsum", equation=equation))
+    assert not [each for each in found if "no list of terms" in each.message]
+
+
+def test_an_operand_without_a_type():
+    node = helper.make_node("TreeEnsemble", ["x"], ["z"], domain="ai.onnx.ml", n_targets=1)
+    untyped = ValueInfoProto(name="x")
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [untyped], [result])
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 5)]
+    found = treadle.check(helper.make_model(graph, opset_imports=imports, ir_version=10))
+    assert "CF307" in {each.code for each in found}
