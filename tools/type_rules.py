@@ -4,7 +4,7 @@
 
 `treadle.check` asks onnx's type rules, which are C++ and read some attributes unchecked. The models
 are onnx's node cases at every version of their operator. They are checked in child processes; a
-child that dies, or is silent for ten seconds, is told of, and the next goes on behind that model.
+child that dies, or is silent for ten seconds, is reported, and the next child starts after that model.
 """
 
 from __future__ import annotations
