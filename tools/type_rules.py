@@ -42,9 +42,9 @@ _ELEMENTS = (1, 7, 8, 9, 11, 15, 16, 23)
 
 
 def main() -> None:
-    """Check all models, or one of `--every`, and list those that end or hang the process."""
+    """Check all models, or every Nth, and list those that end or hang the process."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--every", type=int, default=1, help="check one model of so many")
+    parser.add_argument("--every", type=int, default=1, help="check every Nth model only")
     parser.add_argument("--after", type=int, help="in a child: the number of the last model done")
     given = parser.parse_args()
     if given.after is not None:

@@ -30,7 +30,7 @@ def needs_a_type(leaf: Leaf) -> bool:
 
 
 def why_no_rule(leaf: Leaf, operand_types: Sequence[Type | None]) -> str:
-    """What is wrong with the leaf, if the rule crashes or hangs on it; else ""."""
+    """What is wrong with the leaf, if the rule crashes or never returns; else ""."""
     find = _FAULTS.get(leaf.op) if not leaf.domain else None
     return "" if find is None else find(leaf, operand_types)
 
