@@ -3,8 +3,8 @@
     python -m tools.type_rules [--every 10]
 
 `treadle.check` asks onnx's type rules, which are C++ and read some attributes unchecked. The models
-are onnx's node cases at every version of their operator. They are checked in child processes; a
-child that dies, or is silent for ten seconds, is reported, and the next child starts after that model.
+are onnx's node cases at every version of their operator. They are checked in child processes. A
+child that dies, or is silent for ten seconds, is reported; the next starts after that model.
 """
 
 from __future__ import annotations
