@@ -35,11 +35,12 @@ class _Axis:
 def blocks_in_image(at: Rewriter, step: Leaf) -> Value:
     """Col2Im: for each item of a block, every pixel gathers the block that puts this item on it."""
     x, axes = two(step)[0], _axes(at, step)
-    size, items = (_product(at, [getattr(a, n) for a in axes]) for n in ("image", "block"))
+    extents = [axis.image for axis in axes]
+    size, items = _product(at, extents), _product(at, [axis.block for axis in axes])
     count = _product(at, [axis.count for axis in axes])
     x = at.reshape(x, at.extent(x, 0), at.extent(x, 1), count)  # another number ends the run
     columns = at.reshape(x, at.extent(x, 0), -1, items, count)
-    positions = coordinates_in(at, places(at, size), [axis.image for axis in axes])
+    positions = coordinates_in(at, places(at, size), extents)
     last = at.op("Sub", count, at.ints(1))
     rows = at.op("Transpose", columns, perm=[2, 0, 1, 3])
     shape = at.concat(at.slice(at.shape_of(columns), 0, 2, 0), size)
@@ -54,7 +55,6 @@ def blocks_in_image(at: Rewriter, step: Leaf) -> Value:
 
     image = at.op("ConstantOfShape", shape, value=np.zeros(1, dtype.numpy))
     image = repeated(at, at.squeeze(items, 0), [image], add)[0]
-    extents = [axis.image for axis in axes]
     return at.reshape(image, at.extent(image, 0), at.extent(image, 1), *extents)
 
 

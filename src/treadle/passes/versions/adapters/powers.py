@@ -27,11 +27,10 @@ def float_remainder(at: Rewriter, x: Value, y: Value) -> Value:
     if dtype not in (DType.FLOAT32, DType.FLOAT64):
         wide = (at.cast(value, DType.FLOAT32) for value in (x, y))
         return at.cast(float_remainder(at, *wide), dtype)
-    greatest = np.finfo(np.float64 if dtype is DType.FLOAT64 else np.float32).max
-    zero, most = at.scalar_like(x, 0), at.scalar_like(x, float(greatest))
+    zero, infinite = at.scalar_like(x, 0), at.scalar_like(x, np.inf)
     size, part = at.op("Abs", x), at.op("Abs", y)
     zeros = at.full_like(at.op("Less", x, y), 0, dtype)
-    rest = at.op("Where", at.op("Greater", size, most), zero, size)
+    rest = at.op("Where", at.op("Less", size, infinite), size, zero)
     unit = at.op("Where", at.op("Greater", part, zero), part, at.scalar_like(x, 1))
     rest = _divided(at, at.op("Add", rest, zeros), at.op("Add", unit, zeros))
     # NaN for an infinite or no dividend, and for a divisor of 0 or NaN
