@@ -54,3 +54,15 @@ def test_an_operand_without_a_type():
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 5)]
     found = treadle.check(helper.make_model(graph, opset_imports=imports, ir_version=10))
     assert "CF307" in {each.code for each in found}
+
+
+@pytest.mark.parametrize("op", ["AveragePool", "MaxPool", "LpPool"])
+@pytest.mark.parametrize("strides", [[-(2**31)], [-1], [0]])
+def test_a_stride_below_one_is_refused_before_memory_is_asked_for(op, strides):
+    node = helper.make_node(op, ["x"], ["z"], kernel_shape=[2], strides=strides)
+    first = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32])
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [first], [result])
+    pool = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (finding,) = [each for each in treadle.check(pool) if each.severity == "error"]
+    assert "positive" in finding.message

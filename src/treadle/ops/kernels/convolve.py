@@ -12,7 +12,7 @@ from treadle.ir import show_array
 from treadle.ops.kernels.common import in_float32
 from treadle.ops.kernels.quantize import quantize_to
 from treadle.ops.kernels.registry import evaluates
-from treadle.ops.kernels.windows import Window, expect_room, padded, window
+from treadle.ops.kernels.windows import Window, expect_positive, expect_room, padded, window
 
 Ints = Sequence[int]
 
@@ -138,6 +138,7 @@ def conv_transpose(
     """Transposed convolution: each element adds its kernel to the result; pads are then cut off."""
     rank = x.ndim - 2
     strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
+    expect_positive(strides=strides, dilations=dilations)
     more = output_padding or (0,) * rank
     reach = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], dilations, strict=True)]
     full = [

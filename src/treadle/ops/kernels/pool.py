@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle.ops.kernels.common import in_float32
 from treadle.ops.kernels.registry import evaluates
-from treadle.ops.kernels.windows import Window, padded, window
+from treadle.ops.kernels.windows import Window, expect_positive, padded, window
 
 Ints = Sequence[int]
 
@@ -147,6 +147,7 @@ def max_unpool(
     """Put each element back at its index; the indices refer to the shape the attributes give."""
     rank = len(kernel_shape)
     strides, pads = strides or (1,) * rank, pads or (0,) * 2 * rank
+    expect_positive(kernel_shape=kernel_shape, strides=strides)
     spatial = tuple(
         (extent - 1) * stride - pads[k] - pads[k + rank] + kernel
         for k, (extent, stride, kernel) in enumerate(

@@ -73,6 +73,7 @@ def window(
     rank = len(kernel)
     strides = tuple(strides or (1,) * rank)
     dilations = tuple(dilations or (1,) * rank)
+    expect_positive(kernel_shape=kernel, strides=strides, dilations=dilations)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     if auto_pad.startswith("SAME"):
         sides = tuple(map(_same_pads, extents, reach, strides, (auto_pad == "SAME_UPPER",) * rank))
@@ -84,6 +85,13 @@ def window(
     if min(counts, default=0) < 0:
         expect_room(extents, reach, sides)
     return Window(tuple(extents), tuple(kernel), strides, dilations, sides, counts)
+
+
+def expect_positive(**attributes: Sequence[int]) -> None:
+    """Raise ValueError if an entry of an attribute is less than 1."""
+    for name, values in attributes.items():
+        if min(values, default=1) < 1:
+            raise ValueError(f"its {name} is {list(values)}, wanted entries of at least 1")
 
 
 def expect_room(
