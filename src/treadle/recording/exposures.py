@@ -11,7 +11,7 @@ from treadle.errors import InputError, RunError
 from treadle.ir import Call, Model
 from treadle.limits import within_load_limits
 from treadle.options import SessionOptions
-from treadle.passes import Expand, Exposure, expanded, expose, refuse
+from treadle.passes import Expand, Exposure, Form, expanded, expose, refuse
 from treadle.recording.in_windows import NotRecorded, record_in_windows
 from treadle.recording.loop_lengths import draws, long_steps
 from treadle.recording.outputs import columns, statistics
@@ -67,31 +67,35 @@ class Exposures:
 
         Native code writes into the recorder's arrays, so that a run which ends early leaves what it
         wrote. Long loops run in windows if the recorder filters iterations, if run options may stop
-        the run, or if a condition ends them. Else they run at once, and in windows if that fails.
+        the run, if a condition ends them, if they do not run on native code, or if values are
+        recorded as sequences. Else they run at once, and in windows if that fails.
         """
-        loops = tuple(long_steps(self._inlined, feed))
+        native = frozenset(compiled())
+        loops = tuple(long_steps(self._inlined, feed, native))
         loops = () if loops and draws(self._inlined) else loops
-        summarized = frozenset(compiled()) if recorder.is_summary else frozenset()
+        summarized: frozenset[str] = native if recorder.is_summary else frozenset()
         staged = self._staged(selector, summarized, loops) if loops else None
         wants_windows = recorder.is_filtered or options is not None
         if (
             staged is not None
-            and (wants_windows or not staged.is_counted)
+            and (wants_windows or not (staged.is_counted and native.issuperset(staged.loops)))
             and is_kept_in_windows(options, self._inlined, loops)
         ):
-            return self._run_in_windows(staged, selector, feed, recorder, options)
+            return self._run_in_windows(staged, selector, feed, recorder, options, native)
         if options is not None:
             return None
         session, exposure = self._exposed(selector, summarized)
         if exposure.refused:
             _warn_of_repetition(f"{exposure.refused[0].name}: {exposure.refused[0].reason}")
             return None
+        if staged is not None and any(t.form is Form.SEQUENCE and t.depth for t in exposure.names):
+            return self._run_in_windows(staged, selector, feed, recorder, None, native)
         buffers = RunBuffers(exposure)
         try:
             outputs = session.run(None, feed, Remaining(falls_back=not loops, memory=buffers))
         except (RunError, InputError) as failure:
             if staged is not None:
-                return self._run_in_windows(staged, selector, feed, recorder, None)
+                return self._run_in_windows(staged, selector, feed, recorder, None, native)
             if isinstance(failure, InputError):
                 raise
             _warn_of_repetition(str(failure))
@@ -112,9 +116,12 @@ class Exposures:
         feed: Mapping[str, object],
         recorder: Recorder,
         options: Any,
+        native: frozenset[str],
     ) -> list[Any] | None:
         try:
-            run = record_in_windows(staged, selector, feed, recorder, self._listened, options)
+            run = record_in_windows(
+                staged, selector, feed, recorder, self._listened, options, native
+            )
         except NotRecorded as reason:
             _warn_of_repetition(str(reason))
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -36,11 +36,15 @@ def record_in_windows(
     recorder: Recorder,
     listened: Listened,
     options: Any = None,
+    native: Collection[str] = frozenset(),
 ) -> StagedRun:
-    """The run, at its end. Raises what ends it early, and NotRecorded."""
+    """The run, at its end. Raises what ends it early, and NotRecorded.
+
+    `native` has the loops that run on native code: their first windows are longer.
+    """
     run = StagedRun.of(staged, feed)
     run.options, run.keeps_rows = Remaining.of(options), not recorder.is_filtered
-    recording = _Recording(recorder, selector, run)
+    recording = _Recording(recorder, selector, native, run)
     try:
         recording.record_block(run)
     except Terminated as stop:
@@ -63,6 +67,7 @@ class _Recording:
 
     recorder: Recorder
     selector: Selector
+    native: Collection[str]
     now: StagedRun
 
     def record_block(self, run: StagedRun) -> None:
@@ -94,7 +99,8 @@ class _Recording:
 
     def _record_loop(self, run: StagedRun) -> None:
         """Run a loop in windows; what fails in a long one is tried again in shorter ones."""
-        size, recorder = 1 if run.is_nested else FIRST_SIZE, self.recorder
+        recorder = self.recorder
+        size = FIRST_SIZE if run.loop in self.native and not run.is_nested else 1
         while not run.has_ended:
             began, start = time.perf_counter(), run.start
             try:

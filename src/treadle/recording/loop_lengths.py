@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,21 @@ def long_loops(model: Model, feeds: Mapping[str, Any], most: int | None = None) 
     ]
 
 
-def long_steps(model: Model, feeds: Mapping[str, Any]) -> list[str]:
+def long_steps(
+    model: Model, feeds: Mapping[str, Any], compiled: Collection[str] | None = None
+) -> list[str]:
     """The paths of loops that may run more than `LONG` iterations, and of what is around them.
 
     In order, outer ones first. A loop inside another one counts only if it is known to run so long;
-    so an outer loop in the list either runs in windows, or has a path inside it in the list.
+    so an outer loop in the list either runs in windows, or has a path inside it in the list. Given
+    the paths of the steps on native code, other loops of the main block count from two iterations.
     """
-    return list(_long_steps(model.main, "main", _known(model, feeds), is_in_loop=False))
+    known = _known(model, feeds)
+    found = list(_long_steps(model.main, "main", known, is_in_loop=False))
+    if compiled is None:
+        return found
+    slow = [path for path in long_loops(model, feeds, 1) if path not in {*compiled, *found}]
+    return [*found, *slow]
 
 
 def _long_steps(block: Block, path: str, known: Known, *, is_in_loop: bool) -> Iterator[str]:

@@ -21,8 +21,9 @@ def size_in_time(size: int, seconds: float) -> int:
 
     A power of two, so that windows of other runs have the same length.
     """
-    fitting = int(size * _SECONDS / max(seconds, 1e-9))
-    most = max(FIRST_SIZE, min(fitting, size * _GROWTH_IN_TIME))
+    seconds = max(seconds, 1e-9)
+    fitting, in_a_second = int(size * _SECONDS / seconds), int(size / seconds)
+    most = max(1, min(FIRST_SIZE, in_a_second), min(fitting, size * _GROWTH_IN_TIME))
     return 1 << most.bit_length() - 1
 
 
