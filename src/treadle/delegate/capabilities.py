@@ -87,4 +87,10 @@ def _leaf_refusal(step: Leaf, on_trial: bool) -> str:
     if any(isinstance(a.value, Reference) for a in step.attributes.values()):
         return f"{step.op} takes an attribute of a function that was not inlined"
     unserved = "" if on_trial else refusal(step)
-    return unserved or known_bug(step) or rank_refusal(step) or extent_refusal(step)
+    return (
+        unserved
+        or ops.why_endless(step)
+        or known_bug(step)
+        or rank_refusal(step)
+        or extent_refusal(step)
+    )

@@ -6,36 +6,54 @@ A kernel of onnxruntime cannot be stopped, so a run without bounds would hang in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from treadle.ir import Leaf
 
 __all__ = ["why_endless"]
 
-_LARGEST_WINDOW = 2**26
-_MOST_SKIPS = 2**20
-_LARGEST_REACH = 2**26
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
-_CONVOLUTIONS = ("Conv", "ConvInteger", "ConvTranspose", "QLinearConv")
-_REACHES = ("pads", "dilations", "kernel_shape", "output_padding", "output_shape")
+_WINDOWS = (*_POOLS, "Conv", "ConvInteger", "ConvTranspose", "QLinearConv")
+
+
+def _largest(values: Iterable[int]) -> int:
+    return max(map(abs, values), default=0)
+
+
+def _product(values: Iterable[int]) -> int:
+    return math.prod(map(abs, values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What an attribute of some operators may ask for at most."""
+
+    operators: tuple[str, ...]
+    attribute: str
+    most: int
+    words: str
+    measure: Callable[[Iterable[int]], int] = _largest
+
+
+_BOUNDS = (
+    _Bound(_POOLS, "kernel_shape", 2**26, "its window has {} elements", _product),
+    *(
+        _Bound(_WINDOWS, name, 2**26, f"{{}} in its {name}")
+        for name in ("pads", "dilations", "kernel_shape", "output_padding", "output_shape")
+    ),
+    _Bound(("RoiAlign",), "sampling_ratio", 2**13, "its sampling_ratio is {}"),
+    _Bound(("TfIdfVectorizer",), "max_skip_count", 2**20, "its max_skip_count is {}"),
+)
 
 
 def why_endless(leaf: Leaf) -> str:
     """Why no engine ends the step in reasonable time; "" if its attributes do not say so."""
-    if leaf.domain:
-        return ""
-    if leaf.op in _POOLS:
-        size = math.prod(map(abs, _integers(leaf, "kernel_shape")))
-        if size > _LARGEST_WINDOW:
-            return f"its window has {size:,} elements, at most {_LARGEST_WINDOW:,} are run"
-    if leaf.op in (*_POOLS, *_CONVOLUTIONS):
-        for name in _REACHES:
-            largest = max(map(abs, _integers(leaf, name)), default=0)
-            if largest > _LARGEST_REACH:
-                return f"{largest:,} in its {name}, at most {_LARGEST_REACH:,} is run"
-    if leaf.op == "TfIdfVectorizer":
-        skips = max(_integers(leaf, "max_skip_count"), default=0)
-        if skips > _MOST_SKIPS:
-            return f"its max_skip_count is {skips:,}, at most {_MOST_SKIPS:,} are tried"
+    for bound in () if leaf.domain else _BOUNDS:
+        if leaf.op in bound.operators:
+            asked = bound.measure(_integers(leaf, bound.attribute))
+            if asked > bound.most:
+                return f"{bound.words.format(f'{asked:,}')}, at most {bound.most:,} is run"
     return ""
 
 
