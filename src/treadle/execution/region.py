@@ -24,7 +24,7 @@ def prepare_region(
     """
     runnable = region.runnable
     assert runnable is not None
-    fallback: list[Executable] = []
+    fallbacks: dict[bool, Executable] = {}
 
     def fall_back(
         refusal: FallbackRequired,
@@ -32,16 +32,18 @@ def prepare_region(
         context: RunContext,
         iterations: Iterations,
     ) -> Sequence[Any]:
-        if region.otherwise is None or not context.falls_back:
+        make = region.meanwhile if refusal.is_for_now else region.otherwise
+        if make is None or not context.falls_back:
             raise with_location(refusal.error, path, iterations) from refusal
         try:
-            if not fallback:
+            fallback = fallbacks.get(refusal.is_for_now)
+            if fallback is None:
                 told = path, region.engine, refusal.error.reason
                 _log.info("%s: %s hands it over: %s", *told)
-                fallback.append(prepare(region.otherwise()))
+                fallback = fallbacks[refusal.is_for_now] = prepare(make())
             known = dict(context.declined or {})
             with ops.ignore_fp_warnings():
-                results = fallback[0](operands, context, iterations)
+                results = fallback(operands, context, iterations)
         except Unsupported:
             raise with_location(refusal.error, path, iterations) from refusal
         if refusal.answered is not None:

@@ -61,9 +61,14 @@ def _asked(engines: Sequence[Engine]) -> tuple[Engine, ...]:
     return tuple(engines[: names.index(INTERP)] if INTERP in names else engines)
 
 
-def fallback_of(model: Model, engines: Sequence[Engine], region: Region) -> Callable[[], BlockPlan]:
-    """The fallback of a region of a plan with these engines, made on first use."""
-    return _otherwise(_Planning(model, _asked(engines), False, model.main), region)
+def with_fallbacks(model: Model, engines: Sequence[Engine], region: Region) -> Region:
+    """The region of a plan with these engines, with its fallbacks, which are made on first use."""
+    return _with_fallbacks(_Planning(model, _asked(engines), False, model.main), region)
+
+
+def _with_fallbacks(planning: _Planning, region: Region) -> Region:
+    otherwise, meanwhile = _otherwise(planning, region), _meanwhile(planning, region)
+    return replace(region, otherwise=otherwise, meanwhile=meanwhile)
 
 
 def interp_only(block: Block, path: str = "main", reason: str = "") -> BlockPlan:
@@ -222,7 +227,7 @@ def _prepared(
     )
     try:
         runnable = engine.prepare(region, work.planning.model)
-        yield replace(region, runnable=runnable, otherwise=_otherwise(work.planning, region))
+        yield _with_fallbacks(work.planning, replace(region, runnable=runnable))
     except Unsupported as refusal:
         if len(positions) == 1:
             refused[positions[0]] = refusal.why
@@ -272,6 +277,17 @@ def _otherwise(given: _Planning, region: Region) -> LazyFallback:
         declined = {**given.declined, **refused}
         planning = replace(given, inside=True, root=block, declined=declined)
         return _plan_block(planning, block, region.path, {})
+
+    return LazyFallback(make)
+
+
+def _meanwhile(given: _Planning, region: Region) -> LazyFallback:
+    """The other engines, for as long as this one has no code."""
+    block = region.block()
+    later = tuple(engine for engine in given.engines if engine.name != region.engine)
+
+    def make() -> BlockPlan:
+        return _plan_block(replace(given, engines=later, root=block), block, region.path, {})
 
     return LazyFallback(make)
 

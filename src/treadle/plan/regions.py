@@ -27,10 +27,11 @@ class Region:
     known before the run and never fed: constants of the block, and constants of outer blocks that
     reach it through an Invariant parameter (the Constant then carries the parameter). `outputs` are
     the values that later regions or the block's results read. `runnable` is the region prepared by
-    its engine, `otherwise()` the fallback plan for data on which it raises FallbackRequired; both
-    are None for interp. `absorbed` are the small steps that region growing added.
-    `next_best_engine` would run the loops and branches whole if this engine did not. `refusals`
-    are, for steps of interp, the reasons of the engines that declined them.
+    its engine, `otherwise()` the fallback plan for data on which it raises FallbackRequired,
+    `meanwhile()` the plan of the next engines until its code is there; all three are None for
+    interp. `absorbed` are the small steps that region growing added. `next_best_engine` would run
+    the loops and branches whole if this engine did not. `refusals` are, for steps of interp, the
+    reasons of the engines that declined them.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Region:
     constants: tuple[Constant, ...] = ()
     runnable: Runnable | None = None
     otherwise: Callable[[], BlockPlan] | None = None
+    meanwhile: Callable[[], BlockPlan] | None = None
     absorbed: tuple[Step, ...] = ()
     next_best_engine: str = ""
     refusals: Mapping[Step, str] = field(default_factory=dict)

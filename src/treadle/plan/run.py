@@ -152,13 +152,17 @@ class FallbackRequired(Exception):
 
     Nothing has been computed. `error` is raised if the fallback cannot run the steps either.
     `is_lasting`: the engine would decline other data too, so the model may be planned again without
-    it. `answered` is called after the fallback has run the steps.
+    it. `is_for_now`: its code is being compiled, and the other engines run the steps meanwhile.
+    `answered` is called after the fallback has run the steps.
     """
 
-    def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
+    def __init__(
+        self, error: RunError, *, is_lasting: bool = False, is_for_now: bool = False
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.is_lasting = is_lasting
+        self.is_for_now = is_for_now
         self.answered: Callable[[], None] | None = None
 
 

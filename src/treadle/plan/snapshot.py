@@ -19,7 +19,7 @@ from treadle.errors import Unsupported
 from treadle.ir import Model
 from treadle.limits import without_collection
 from treadle.plan.engines import Engine, Persistence, RecordStore
-from treadle.plan.planner import INTERP, fallback_of
+from treadle.plan.planner import INTERP, with_fallbacks
 from treadle.plan.regions import BlockPlan, Plan, Region
 
 __all__ = ["adopt", "from_bytes", "to_bytes"]
@@ -88,7 +88,7 @@ def _stripped(plan: BlockPlan, engines: Mapping[str, Persistence]) -> BlockPlan:
         made = given.runnable
         kept: Any = None if made is None else engines[given.engine].snapshot(made)
         bodies = {key: _stripped(body, engines) for key, body in given.bodies.items()}
-        return replace(given, runnable=kept, otherwise=None, bodies=bodies)
+        return replace(given, runnable=kept, otherwise=None, meanwhile=None, bodies=bodies)
 
     return BlockPlan(plan.block, plan.path, tuple(map(region, plan.regions)))
 
@@ -117,5 +117,4 @@ def _restored_region(plan: BlockPlan, number: int, how: _Restoring) -> Region:
     engine, kept = how.named[region.engine], region.runnable
     runnable = engine.restore(region, how.model, kept)
     engine.adopt(runnable, f"{how.name} {plan.path} {number}", how.beside)
-    otherwise = fallback_of(how.model, how.engines, region)
-    return replace(region, runnable=runnable, otherwise=otherwise)
+    return with_fallbacks(how.model, how.engines, replace(region, runnable=runnable))

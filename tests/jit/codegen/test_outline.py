@@ -89,7 +89,7 @@ def test_small_kernels_stay_one_function(
 def test_values_of_nests_that_are_not_outlined_are_passed_on(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
+    monkeypatch.setattr(outlining, "MIN_LONG", 0)
     text = """g (int64 n, float[5] x, int64[4] at) => (float[5] y, float[N] best) {
       y, best = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
         => (bool on, float[5] b, float most) {
@@ -110,7 +110,7 @@ def test_values_of_nests_that_are_not_outlined_are_passed_on(
 def test_a_nest_may_read_any_number_of_values(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(outlining, "_MIN_NESTS", 0)
+    monkeypatch.setattr(outlining, "MIN_LONG", 0)
     names = [f"v{k}" for k in range(40)]
     inputs = ", ".join(f"float[20] {name}" for name in names)
     steps = "\n".join(f"s{k + 1} = Add (s{k}, {name})" for k, name in enumerate(names))
@@ -204,3 +204,52 @@ def test_buffers_between_nests_of_large_tensors_are_small(
     }}"""
     check(text, {"n": np.array(2), "x": rng.uniform(-1, 1, 300_000).astype(np.float32)})
     assert emitted[-1].workspace < 4 * 300_000
+
+
+def residuals(count: int, kind: str) -> str:
+    """A loop over layers x + 0.1 tanh(a x + b), each with numbers, or rows, of its own."""
+    shape = "float[256]" if kind == "rows" else "float"
+    given = ", ".join(f"{shape} {name}{k}" for k in range(count) for name in "ab")
+    body = "\n".join(
+        f"""m{k} = Mul (x{k}, a{k})
+        s{k} = Add (m{k}, b{k})
+        t{k} = Tanh (s{k})
+        d{k} = Mul (t{k}, tenth)
+        x{k + 1} = Add (x{k}, d{k})"""
+        for k in range(count)
+    )
+    values = ", ".join(
+        f"float {name}{k} = {{{(k + 7) / (count + 9)}}}" for k in range(count) for name in "ab"
+    )
+    params, constants = (f", {given}", "") if kind == "rows" else ("", f"<{values}>")
+    return f"""g (int64 n, float[256] x{params}) => (float[256] y) {constants} {{
+      tenth = Constant <value = float {{0.1}}> ()
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[256] x0) => (bool on, float[256] z) {{
+        on = Identity (go)
+        {body}
+        z = Identity (x{count})
+      }}>
+    }}"""
+
+
+@pytest.mark.parametrize("kind", ["numbers", "rows"])
+def test_layers_of_other_numbers_are_written_once(
+    emitted: list[KernelArtifact], kind: str, rng: np.random.Generator
+) -> None:
+    functions = []
+    for count in (50, 100):
+        rows = {f"{name}{k}": rng.uniform(-1, 1, 256) for k in range(count) for name in "ab"}
+        given = {name: row.astype(np.float32) for name, row in rows.items() if kind == "rows"}
+        x = rng.uniform(-1, 1, 256).astype(np.float32)
+        check(residuals(count, kind), {"n": np.array(3), "x": x, **given})
+        functions.append(emitted[-1].text.count("define internal void"))
+        assert emitted[-1].text.count('call void @"nest.') >= count / 5
+    assert functions[0] == functions[1] <= 3
+
+
+def test_scalars_of_a_large_kernel_are_not_called(
+    emitted: list[KernelArtifact], rng: np.random.Generator
+) -> None:
+    text = residuals(110, "numbers").replace("float[256]", "float")
+    check(text, {"n": np.array(3), "x": np.float32(0.5)})
+    assert '@"nest.' not in emitted[-1].text

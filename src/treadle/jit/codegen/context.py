@@ -100,10 +100,14 @@ class ConcatMemory:
 
 @dataclass(eq=False, slots=True)
 class NestFunctions:
-    """Loop nests in functions of their own: the calls, and whether each new nest becomes one."""
+    """Loop nests in functions of their own: the calls, and whether each new nest becomes one.
+
+    `of_steps`: the kernel is so large that its steps will be functions (outline.py).
+    """
 
     calls: list[ParallelCall] = field(default_factory=list)
     is_outlined: bool = False
+    of_steps: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,18 +32,24 @@ _UNLIKELY = (1, 1_000_000)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoopRegion:
-    """An outermost loop: its blocks, the first of them, and the blocks before and after it."""
+    """An outermost loop: its blocks, the first of them, and the blocks before and after it.
+
+    Or the code of a step (`is_step`). `inner` are the outermost loops of a step, or the steps in a
+    loop.
+    """
 
     before: Any
     head: Any
     blocks: Sequence[Any]
     after: Any
+    inner: Sequence[LoopRegion] = ()
+    is_step: bool = False
 
 
 class FunctionBuilder:
     """One LLVM function under construction; `builder` is the current insertion point.
 
-    `nests` are the outermost loops so far, `target` is the target machine.
+    `nests` are the outermost loops so far, or the steps around them, `target` is the machine.
     """
 
     def __init__(self, module: llvm.Module, function: llvm.Function, target: Target) -> None:
@@ -77,6 +84,14 @@ class FunctionBuilder:
         pointer = self._entry_builder.alloca(type_)
         self._entry_builder.store(value, pointer)
         return pointer
+
+    def opaque(self, number: Any) -> Any:
+        """A floating-point literal as a value, which LLVM folds, and outlining does not."""
+        bits = llvm.IntType(64 if isinstance(number.type, llvm.DoubleType) else 32)
+        form = "<q" if bits.width == 64 else "<i"
+        packed = struct.pack("<d" if bits.width == 64 else "<f", number.constant)
+        (whole,) = struct.unpack(form, packed)
+        return self._entry_builder.bitcast(llvm.Constant(bits, whole), number.type)
 
     def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
@@ -167,17 +182,35 @@ class FunctionBuilder:
         counter = builder.phi(I64)
         counter.add_incoming(self.index(0), before)
         blocks = self.function.blocks
-        self._depth, first = self._depth + 1, len(blocks)
+        self._depth, first, count = self._depth + 1, len(blocks), len(self.nests)
         yield counter
         self._depth -= 1
         if not self._depth:
-            self.nests.append(LoopRegion(before, head, (head, *blocks[first:]), after))
+            steps = tuple(self.nests[count:])
+            self.nests[count:] = [LoopRegion(before, head, (head, *blocks[first:]), after, steps)]
         following = builder.add(counter, self.index(step), flags=("nuw", "nsw"))
         counter.add_incoming(following, builder.block)
         back = builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
         if hints:
             back.set_metadata("llvm.loop", self._hinted(hints))
         builder.position_at_end(after)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Blocks of their own for the code inside, which may become a function (outline.py)."""
+        builder, before, count = self.builder, self.builder.block, len(self.nests)
+        first, depth, self._depth = len(self.function.blocks), self._depth, 0
+        head = self.function.append_basic_block("step")
+        builder.branch(head)
+        builder.position_at_end(head)
+        yield
+        self._depth = depth
+        blocks = tuple(self.function.blocks[first:])
+        after = self.function.append_basic_block("next")
+        builder.branch(after)
+        builder.position_at_end(after)
+        loops = tuple(self.nests[count:])
+        self.nests[count:] = [LoopRegion(before, head, blocks, after, loops, is_step=True)]
 
     def _hinted(self, hints: Sequence[str]) -> Any:
         """Loop metadata; it begins with a reference to itself, which makes it distinct."""

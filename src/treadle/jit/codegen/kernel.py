@@ -20,7 +20,7 @@ from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
-from treadle.jit.codegen.outline import merge, merge_parts, outline
+from treadle.jit.codegen.outline import is_large, merge, merge_parts, outline
 from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
 from treadle.jit.codegen.scalar import half
 from treadle.jit.kernel.artifact import KernelArtifact
@@ -78,6 +78,7 @@ def emit_kernel(
     )
     if has_clocks(e):
         e.debug = line_numbers(module, function)
+    e.functions.of_steps = is_large(schedule)
     release_gil(e)
     with timed_kernel(e):
         emit_block(e, kernel.main, IterationEnd())
@@ -90,12 +91,12 @@ def emit_kernel(
         release(w, scratch.at(w))
     end(e)
     w.close_entry()
-    calls = outline(module, function, w.nests)
+    calls = outline(module, function, w.nests) if e.functions.of_steps else []
     if e.debug is not None:
         keep_own_locations(module, function)
     t.aliases.close()
-    merge(module, calls)
     merge_parts(module, e.functions.calls)
+    merge(module, calls)
     set_inlining(module, inline=not calls)
     e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))

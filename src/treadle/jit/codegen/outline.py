@@ -1,8 +1,9 @@
 """Outlines loop nests of a large kernel into functions, and merges equal functions.
 
 LLVM's compile time grows with the square of a function's size: a decoder of twelve layers in one
-function took minutes. A nest without results and with a single exit is moved out, with its inputs
-as arguments; the layers of a network become the same functions over different memory.
+function took minutes. The code of a step with a single exit is moved out, with its inputs as
+arguments and memory for its few results; or else the nests inside it. The layers of a network
+become the same functions over different memory and numbers.
 """
 
 from __future__ import annotations
@@ -17,22 +18,56 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.function_builder import LoopRegion
 from treadle.jit.codegen.llvm_types import VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
+from treadle.jit.kernel.ir import Concat, Gather, MatMul, Reduce
+from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.nest_size import MIN_LONG, emission_weight
+from treadle.jit.schedule.schedule import Schedule
 
-_MIN_NESTS = 64
-"""The number of loop nests in a kernel from which they are outlined."""
+_STEP_WEIGHT = 8
+"""The weight of a step that is no nest."""
+_MIN_LENGTH = 24
+"""The instructions of a step from which a call of it is worth while, if it has no loop."""
+_MOST_RESULTS = 4
+"""Values that an outlined step may hand on."""
 _NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)
 _NODE = re.compile(r"!\d+")
 
 
+def is_large(schedule: Schedule) -> bool:
+    """Whether a kernel has so much code that its steps are worth functions of their own."""
+    steps = (step for steps in schedule.blocks.values() for step in steps)
+    return sum(map(_weight, steps)) >= MIN_LONG
+
+
+def _weight(step: Step) -> int:
+    if isinstance(step, Nest):
+        return sum(map(emission_weight, step.nodes))
+    return _STEP_WEIGHT if isinstance(step.op, MatMul | Reduce | Concat | Gather) else 1
+
+
 def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRegion]) -> list[Any]:
-    """Outline the nests of a function that has many; returns the calls."""
-    if len(nests) < _MIN_NESTS:
-        return []
+    """Outline the steps of a function, or the nests in them; returns the calls."""
     uses = _Uses.of(function)
-    found = [closed for nest in nests if (closed := _closed(nest, uses)) is not None]
+    found = [closed for nest in nests for closed in _all_closed(nest, uses)]
     gone = {id(block) for closed in found for block in closed.nest.blocks}
     function.blocks[:] = [block for block in function.blocks if id(block) not in gone]
-    return [_moved(module, closed, number) for number, closed in enumerate(found)]
+    return [_moved(module, closed, number, uses) for number, closed in enumerate(found)]
+
+
+def _length(nest: LoopRegion) -> int:
+    return sum(len(block.instructions) for block in nest.blocks)
+
+
+def _all_closed(nest: LoopRegion, uses: _Uses) -> Iterator[_Closed]:
+    """The nest if it can be outlined; else those inside it that can."""
+    is_short = nest.is_step and not nest.inner and _length(nest) < _MIN_LENGTH
+    has_steps = any(each.is_step for each in nest.inner)
+    closed = None if is_short or has_steps else _closed(nest, uses)
+    if closed is not None:
+        yield closed
+        return
+    for inner in nest.inner:
+        yield from _all_closed(inner, uses)
 
 
 def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
@@ -59,18 +94,23 @@ def merge_parts(module: llvm.Module, parts: Sequence[ParallelCall]) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Closed:
-    """A nest that can be outlined, its inputs, and the variables only it uses."""
+    """A nest that can be outlined, its inputs, the variables only it uses, and its results."""
 
     nest: LoopRegion
     reads: tuple[Any, ...]
     variables: tuple[Any, ...]
+    results: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Uses:
-    """The instructions that use each value or branch to each block, by identity."""
+    """The instructions that use each value or branch to each block, by identity.
+
+    `loaded` are the results of outlined steps, as they are loaded after the call.
+    """
 
     all: dict[int, list[Any]] = field(default_factory=dict)
+    loaded: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: llvm.Function) -> _Uses:
@@ -98,13 +138,16 @@ def _read(instruction: Any) -> Iterator[Any]:
 
 
 def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
-    """The nest with its inputs; None if it does more than write to memory."""
+    """The nest with its inputs and results; None if it is left or entered in other ways."""
     inside = {id(block) for block in nest.blocks}
+    if not _is_entered_at_head(nest, inside, uses):
+        return None
     reads: dict[int, Any] = {}
+    results: list[Any] = []
     for block in nest.blocks:
         for instruction in block.instructions:
             if any(id(user) not in inside for user in uses.blocks(instruction)):
-                return None
+                results.append(instruction)
             for each in _read(instruction):
                 if isinstance(each, llvm.Block):
                     if id(each) not in inside and each not in (nest.before, nest.after):
@@ -114,40 +157,42 @@ def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
     own = {id(i) for block in nest.blocks for i in block.instructions}
     outer = [value for key, value in reads.items() if key not in own]
     variables = [v for v in outer if isinstance(v, llvm.AllocaInstr)]
-    if not all(_is_only_in(inside, each, uses) for each in variables):
+    if not own or len(results) > _MOST_RESULTS:
         return None
-    if _is_phi_of(nest, inside, uses):
-        return None
-    return _Closed(nest, tuple(v for v in outer if v not in variables), tuple(variables))
+    variables = [v for v in variables if _is_only_in(inside, v, uses)]
+    reads_ = tuple(v for v in outer if v not in variables)
+    return _Closed(nest, reads_, tuple(variables), tuple(results))
+
+
+def _is_entered_at_head(nest: LoopRegion, inside: set[int], uses: _Uses) -> bool:
+    """Whether no block outside refers to one inside, but the one before it, to the head."""
+    return all(
+        id(user.parent) in inside or (block is nest.head and user is nest.before.terminator)
+        for block in nest.blocks
+        for user in uses.all.get(id(block), ())
+    )
 
 
 def _is_only_in(inside: set[int], variable: Any, uses: _Uses) -> bool:
     return all(id(block) in inside for block in uses.blocks(variable))
 
 
-def _is_phi_of(nest: LoopRegion, inside: set[int], uses: _Uses) -> bool:
-    """Whether a value outside depends on the block from which the nest was left."""
-    return any(
-        isinstance(user, llvm.PhiInstr) and id(user.parent) not in inside
-        for block in nest.blocks
-        for user in uses.all.get(id(block), ())
-    )
-
-
-def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
+def _moved(module: llvm.Module, closed: _Closed, number: int, uses: _Uses) -> Any:
     """Move the nest to a function; returns the call that replaces it.
 
     Values and blocks are referred to by name, so the new function's arguments have the names of the
     values outside.
     """
     nest, old = closed.nest, closed.nest.before.function
-    type_ = llvm.FunctionType(VOID, [value.type for value in closed.reads])
+    slots = [_variable(old, value.type) for value in closed.results]
+    given = [*(uses.loaded.get(id(value), value) for value in closed.reads), *slots]
+    type_ = llvm.FunctionType(VOID, [value.type for value in given])
     new = llvm.Function(module, type_, f"nest.{number}")
     new.linkage = "internal"
     new.attributes.add("noinline")
     new.attributes.add("nounwind")
     new.scope = type(new.scope)()  # without the initial names of arguments
-    for value, argument in zip(closed.reads, new.args, strict=True):
+    for value, argument in zip(given, new.args, strict=True):
         argument.name = value.name
     entry = new.append_basic_block(nest.before.name)
     for variable in closed.variables:
@@ -158,15 +203,42 @@ def _moved(module: llvm.Module, closed: _Closed, number: int) -> Any:
     for block in nest.blocks:
         block.parent = new
         new.blocks.append(block)
-    llvm.IRBuilder(new.append_basic_block(nest.after.name)).ret_void()
+    end_of_new = llvm.IRBuilder(new.append_basic_block(nest.after.name))
+    for value, slot in zip(closed.results, new.args[len(closed.reads) :], strict=True):
+        end_of_new.store(value, slot)
+    end_of_new.ret_void()
     place = old.append_basic_block("nest")
     end = nest.before.terminator
     end.operands = [place if each is nest.head else each for each in end.operands]
     builder = llvm.IRBuilder(place)
     builder.debug_metadata = nest.head.instructions[-1].metadata.get("dbg")
-    call = builder.call(new, closed.reads)
+    call = builder.call(new, given)
+    inside = {id(block) for block in nest.blocks}
+    for value, slot in zip(closed.results, slots, strict=True):
+        uses.loaded[id(value)] = found = builder.load(slot, typ=value.type)
+        for user in uses.all[id(value)]:
+            if id(user.parent) not in inside:
+                _replace(user, value, found)
     builder.branch(nest.after)
     return call
+
+
+def _replace(user: Any, old: Any, new: Any) -> None:
+    """Have an instruction use another value, also in fields that repeat its operands."""
+    user.replace_usage(old, new)
+    for name in ("pointer", "aggregate", "value"):
+        if getattr(user, name, None) is old:
+            setattr(user, name, new)
+    if isinstance(user, llvm.GEPInstr):
+        user.indices = user.operands[1:]
+
+
+def _variable(function: llvm.Function, type_: Any) -> Any:
+    """A local variable of a function."""
+    entry = function.blocks[0]
+    builder = llvm.IRBuilder(entry)
+    builder.position_at_start(entry)
+    return builder.alloca(type_)
 
 
 def _key(function: llvm.Function, loops: Mapping[str, str]) -> str:

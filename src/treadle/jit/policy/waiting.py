@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from treadle import ops
 from treadle.ir import Leaf, Loop, Step, Tensor, Value, bodies, ports
 from treadle.jit.policy.profitability import saved_per_iteration
 from treadle.plan import Region
@@ -19,11 +20,13 @@ _COMPILING_STEP_NS = 1e6
 """What each step of a body adds."""
 _ELEMENT_NS = 0.5
 _ASSUMED_TRIPS = 10
+_MOST_TRIPS = 2**31 - 1
+"""From here on a trip count means a loop that only its condition ends."""
 
 
 def pays_to_wait(region: Region, arrays: Sequence[np.ndarray]) -> bool:
     """Whether onnxruntime is expected to work longer on these inputs than compiling takes."""
-    given = dict(zip(region.inputs, arrays, strict=True))
+    given = dict(zip(region.inputs, arrays, strict=True)) | dict(_constants(region))
     loops = [step for step in region.steps if isinstance(step, Loop)]
     work = sum(_trips(loop, given) * _iteration_ns(loop) for loop in loops)
     return work > _COMPILING_NS + _COMPILING_STEP_NS * sum(1 for _ in _steps(region.steps))
@@ -36,11 +39,23 @@ def _steps(steps: Sequence[Step]) -> Iterator[Step]:
             yield from _steps(body.steps)
 
 
+def _constants(region: Region) -> Iterator[tuple[Value, np.ndarray]]:
+    """The tensors known before the run."""
+    for constant in region.constants:
+        yield constant.value, constant.array
+    for step in region.steps:
+        if isinstance(step, Leaf) and step.op == "Constant" and step.results[0] is not None:
+            found = ops.bind_kernel(step)(())[0]
+            if isinstance(found, np.ndarray):
+                yield step.results[0], found
+
+
 def _trips(loop: Loop, given: dict[Value, np.ndarray]) -> int:
     """The trip count, or the length of what is sliced, if the inputs tell it."""
     count = None if loop.trip is None else given.get(loop.trip)
     if count is not None and count.size == 1 and count.dtype.kind == "i":
-        return max(int(count.item()), 0)
+        trips = max(int(count.item()), 0)
+        return _ASSUMED_TRIPS if trips >= _MOST_TRIPS else trips
     for port in ports(loop).sliced:
         array = None if port.operand is None else given.get(port.operand)
         if array is not None and -array.ndim <= port.role.axis < array.ndim:

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from treadle.jit.runtime import compilation
 from treadle.jit.runtime.compiler_process import Cancelled, CompilerProcess
@@ -31,12 +32,22 @@ _NAME = "treadle compiles in the background"
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """Work for the thread; `work` is dropped when it is done, `is_over` then."""
+    """Work for the thread, as long as its owner lives; `is_over` when it is done."""
 
     work: Callable[[], None]
+    owner: weakref.ref[Any]
+    is_started: bool = False
     is_over: bool = False
     is_cancelled: bool = False
     _end: Callable[[], object] = field(default=lambda: None)
+
+    def start(self) -> None:
+        """Have the thread do the work, once."""
+        owner = self.owner()
+        if not self.is_started and owner is not None:
+            self.is_started = True
+            self._end = weakref.finalize(owner, _worker.cancel, self).detach
+            _worker.submit(self)
 
     def run(self) -> None:
         """Do the work, unless it was cancelled; an error is left to the call that meets it."""
@@ -121,15 +132,6 @@ class _Worker:
 
 
 _worker = _Worker()
-
-
-def submit(work: Callable[[], None], owner: object) -> Job:
-    """Have work done by the thread, as long as its owner lives."""
-    job = Job(work)
-    end = weakref.finalize(owner, _worker.cancel, job)
-    job._end = end.detach
-    _worker.submit(job)
-    return job
 
 
 def _begin_anew() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from treadle.ir import dtype_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.policy.waiting import pays_to_wait
-from treadle.jit.runtime.background import Job, submit
+from treadle.jit.runtime.background import Job
 from treadle.jit.runtime.specialize import Signature
 from treadle.plan import Region, RunContext
 
@@ -25,7 +25,14 @@ MEANWHILE = "its native code is being compiled in the background"
 
 
 class Deferred(Declined):
-    """The code of a call is compiled in the background; another engine answers the call."""
+    """The code of a call is compiled in the background; another engine answers the call.
+
+    `job` compiles it. It is started once the call is answered, which it would hold up.
+    """
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(MEANWHILE)
+        self.job = job
 
 
 class Cache(Protocol):
@@ -57,7 +64,7 @@ class Deferral:
     @property
     def is_busy(self) -> bool:
         """Whether code is being compiled for this region, or will be."""
-        return any(not job.is_over for job in list(self.jobs.values()))
+        return any(job.is_started and not job.is_over for job in list(self.jobs.values()))
 
     def pending(self) -> list[Signature]:
         """The dtypes and shapes whose code is being compiled, or waits to be."""
@@ -67,27 +74,28 @@ class Deferral:
             if not job.is_over
         ]
 
-    def defers(
+    def expect_code(
         self, cache: Cache, shapes: Any, arrays: Sequence[np.ndarray], context: RunContext
-    ) -> bool:
-        """Whether another engine is to answer this call; its code is then being compiled.
+    ) -> None:
+        """Raise Deferred if another engine is to answer this call; its code is then compiled.
 
         A call that waits does so even if the code is being compiled already: it then waits for it.
         """
         job = self.jobs.get(shapes)
         if context.waits_for_code or not self.region.next_best_engine:
-            return False
-        if job is not None:
-            return not job.is_over
-        if cache.is_ready(arrays) or pays_to_wait(self.region, arrays):
-            return False
-        made = [_stand_in(array) for array in arrays]
-        self.jobs[shapes] = submit(partial(self._make, cache, shapes, made), self.owner())
-        return True
+            return
+        if job is None:
+            if cache.is_ready(arrays) or pays_to_wait(self.region, arrays):
+                return
+            made = [_stand_in(array) for array in arrays]
+            work = partial(self._make, cache, shapes, made)
+            job = self.jobs.setdefault(shapes, Job(work, self.owner))
+        if not job.is_over:
+            raise Deferred(job)
 
     def _make(self, cache: Cache, shapes: Any, arrays: Sequence[np.ndarray]) -> None:
         cache.remember(shapes, arrays)
-        del self.jobs[shapes]
+        self.jobs.pop(shapes, None)
 
 
 def _stand_in(array: np.ndarray) -> np.ndarray:

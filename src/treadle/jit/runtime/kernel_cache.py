@@ -20,7 +20,7 @@ from treadle.ir import Leaf
 from treadle.jit.host.boxed_values import HANDLE
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import SymbolicDim
-from treadle.jit.runtime.deferral import MEANWHILE, Deferral, Deferred
+from treadle.jit.runtime.deferral import Deferral
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.kernel_records import KernelRecords
@@ -91,8 +91,8 @@ class KernelCache:
             shapes = (*shapes, *(arrays[k].tobytes() for k in watched))
         found = self.by_shapes.get(shapes)
         if found is None:
-            if self.deferral is not None and self.deferral.defers(self, shapes, arrays, context):
-                raise Deferred(MEANWHILE)
+            if self.deferral is not None:
+                self.deferral.expect_code(self, shapes, arrays, context)
             found = self._awaited(shapes, arrays, context)
         if isinstance(found, str):
             raise Declined(found)

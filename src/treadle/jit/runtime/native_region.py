@@ -65,7 +65,10 @@ class NativeRegion:
             failure.answered = cache.missed(arrays, kernel)
             raise
         except Deferred as why:
-            raise FallbackRequired(RunError(str(why), self.region.path)) from None
+            error = RunError(str(why), self.region.path)
+            deferred = FallbackRequired(error, is_for_now=True)
+            deferred.answered = None if why.job.is_started else why.job.start
+            raise deferred from None
         except Declined as why:
             raise self._refused(why) from why
         if cache.misfits:

@@ -17,9 +17,11 @@ from treadle.jit.kernel.traversal import all_nodes, inner_blocks, yielded
 from treadle.jit.schedule.index_set_splitting import Pieces, are_few, count, split_concats, together
 from treadle.jit.schedule.nest_size import (
     MAX_FUSED,
+    MIN_LONG,
     emission_weight,
     has_long_latency,
     is_expensive,
+    most_fused,
 )
 from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -70,6 +72,8 @@ class _Fusion:
 
     def __init__(self, block: Block, storage: StorageMap, state_of: Mapping[Node, Node]) -> None:
         self.block, self.storage, self.state_of = block, storage, state_of
+        fused = (node for node in block.nodes if storage.storage_of[node] is Storage.NEST)
+        self.is_long = sum(map(emission_weight, fused)) >= MIN_LONG
         self.order = ReadOrder(block, storage)
         self.steps: list[Step] = []
         self.member: dict[Node, list[Node]] = {}
@@ -93,8 +97,7 @@ class _Fusion:
         if own is not None:
             self.cut[node] = own
         if mine is not None and not self._fits([*mine, node]):
-            self._close(mine)
-            mine = None
+            mine = self._divided(mine)
         if mine is None:
             mine = []
         self.row[node] = self._row(node)
@@ -124,6 +127,31 @@ class _Fusion:
             del self.member[node]
             self.order.done.add(node)
 
+    def _divided(self, nest: list[Node]) -> list[Node] | None:
+        """Close the first part of a full nest; returns the rest of it, still open.
+
+        The nest ends where the fewest of its values are read later, at half its length or beyond:
+        so the layers of a network, one nest each or several, are nests that are alike.
+        """
+        half = len(nest) // 2
+        live = [0] * (len(nest) + 1)
+        place = {node: number for number, node in enumerate(nest)}
+        for number, node in enumerate(nest):
+            readers = self.storage.readers.get(node, ())
+            last = max((place.get(reader, len(nest)) for reader in readers), default=number)
+            for between in range(number + 1, last + 1):
+                live[between] += 1
+        end = min(range(half + 1, len(nest) + 1), key=lambda each: (live[each], -each))
+        rest = nest[end:]
+        for node in rest:
+            del self.member[node]
+        del nest[end:]
+        self._close(nest)
+        for node in rest:
+            self.row[node] = self._row(node)
+            self.member[node] = rest
+        return rest or None
+
     def _cuts(self, nest: list[Node]) -> Pieces | None:
         """The positions at which the nest is split for the Concats it reads."""
         found = [self.cut[node] for node in nest if node in self.cut]
@@ -140,8 +168,9 @@ class _Fusion:
             return False
         size = sum(map(emission_weight, nest))
         found = self._cuts(nest)
+        most = most_fused(nest[-1], is_long=self.is_long)
         if found is None:
-            return size <= MAX_FUSED
+            return size <= most
         return are_few(found) and size * count(found) <= MAX_FUSED
 
     def _is_inline(self, node: Node) -> bool:

@@ -12,6 +12,12 @@ from treadle.jit.schedule.short_reductions import written_out_terms
 
 MAX_FUSED = 256
 """The number of functions in one loop nest, weighted. LLVM does not vectorize 1,024."""
+_MAX_CACHED = 64
+"""The same in a long block, where all elements stay in the processor's cache. LLVM takes longer
+than in proportion to a nest's size, and compiles nests that are alike once.
+"""
+MIN_LONG = 512
+"""The functions in a block or kernel, weighted, from which it is long."""
 _EXPENSIVE_WEIGHT = 8
 _MAX_EXPENSIVE_CHAIN = 2
 """Expensive functions of each other in one loop nest. A longer chain exceeds the processor's
@@ -60,6 +66,12 @@ def is_too_much(node: Node, readers: Sequence[Node], fused: Mapping[Node, Inline
         return True
     many = len(set(readers))
     return many > 1 and found.times == many
+
+
+def most_fused(node: Node, *, is_long: bool) -> int:
+    """The weighted number of functions in a nest of the node's shape; fewer in a long block."""
+    is_cached = node.is_static and node.size <= _CACHED_ELEMENTS
+    return _MAX_CACHED if is_long and is_cached else MAX_FUSED
 
 
 def is_expensive(node: Node) -> bool:
