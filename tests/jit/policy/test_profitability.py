@@ -119,7 +119,7 @@ def test_savings_of_branches_and_inner_loops():
     }"""
     model, _ = read(HEAD + text)
     saved = 1500 + (300 + 3 * 300) + (300 + 10 * (1500 + 300))
-    assert profitability._saved(model.main.steps[0]) == saved
+    assert profitability.saved_per_iteration(model.main.steps[0]) == saved
 
 
 def test_the_reason_has_the_estimate():
