@@ -14,7 +14,7 @@ from treadle.cli.output import show_error
 from treadle.cli.verb import Interrupted
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Look": ("demo", "inspect", "infer", "explain", "trace", "expose", "report"),
+    "Look": ("demo", "inspect", "infer", "explain", "trace", "debug", "expose", "report"),
     "Run": ("run", "bench", "profile", "map", "compare"),
     "Check": ("check", "reduce"),
     "Rewrite": ("optimize", "specialize", "unroll", "rewrite", "surgery", "reroll", "convert"),
@@ -28,7 +28,7 @@ the file imports heavy packages only inside functions.
 
 _FOLDERS = {
     **dict.fromkeys(("warm", "cache", "completion"), "deploy."),
-    **dict.fromkeys(("report", "profile"), "look."),
+    **dict.fromkeys(("debug", "report", "profile"), "look."),
 }
 """The commands whose files are in a folder."""
 
