@@ -60,7 +60,7 @@ def test_a_command_that_reads_no_model_imports_no_heavy_package(arguments: tuple
 
 @pytest.mark.parametrize(("words", "completed"), [("", "inspect"), *((v, "--json") for v in VERBS)])
 def test_completing_a_word_imports_no_heavy_package(words: str, completed: str) -> None:
-    if words in ("completion", "surgery"):
+    if words in ("completion", "debug", "surgery"):
         completed = "--help"
     typed = f"treadle {words} -" if words else "treadle "
     asked = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
@@ -89,7 +89,7 @@ def test_help_has_an_example_and_json(treadle: Treadle, verb: str) -> None:
     shown = treadle(verb, "--help").out
     assert "Example:" in shown
     assert f"$ treadle {verb}" in shown
-    assert ("--json" in shown) == (verb not in ("completion", "surgery"))
+    assert ("--json" in shown) == (verb not in ("completion", "debug", "surgery"))
 
 
 def test_help_lists_every_verb(treadle: Treadle) -> None:
