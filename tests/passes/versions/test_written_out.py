@@ -157,6 +157,15 @@ def test_branches_of_unlike_shapes_run_one_at_a_time(taken, rows):
     gives_the_same(text, 11, 9, {"c": np.array(taken), "x": x, "k": np.array([2])})
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_branches_of_one_item_more_run_one_at_a_time(taken):
+    text = """g (bool c, float[N] x, float[1] e) => (float[M] y) {
+      y = If (c) <then_branch = t () => (float[P] p) { p = Concat <axis = 0> (x, e) },
+                  else_branch = f () => (float[Q] q) { q = Neg (x) }> }"""
+    x = np.arange(3, dtype=np.float32)
+    gives_the_same(text, 11, 10, {"c": np.array(taken), "x": x, "e": x[:1]})
+
+
 OF_ANY_RANK = {
     "GatherElements": "i = Shape (x) j = Sub (i, i) k = Expand (j, i) y = GatherElements (x, k)",
     "GatherElements from the end": """s = Shape (x) m = Constant <value = int64[1] {-1}> ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treadle.infer import IncrementalInference
+from treadle.infer import IncrementalInference, differ
 from treadle.ir import (
     Branch,
     Carried,
@@ -83,9 +83,7 @@ def has_unlike_branches(step: Branch, facts: IncrementalInference) -> bool:
 def _is_unlike(left: Shape | None, right: Shape | None) -> bool:
     if left is None or right is None:
         return False
-    known = zip(left, right, strict=False)
-    unlike = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in known)
-    return unlike or len(left) != len(right)
+    return len(left) != len(right) or any(map(differ, left, right))
 
 
 def _shapes(
