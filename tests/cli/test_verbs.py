@@ -254,6 +254,14 @@ def test_trace_says_that_nothing_was_recorded(treadle: Treadle, folder: Path) ->
     assert "nothing was recorded" in done.err
 
 
+def test_trace_writes_no_file_for_a_selector_without_a_match(
+    treadle: Treadle, folder: Path
+) -> None:
+    command = ("trace", folder / "newton.onnxtxt", "-i", "a=4", "--values", "nosuch")
+    assert treadle(*command, "-o", folder / "trace.npz").code == 1
+    assert not (folder / "trace.npz").exists()
+
+
 def test_trace_writes_a_file(treadle: Treadle, folder: Path) -> None:
     target = folder / "trace.npz"
     command = ("trace", folder / "newton.onnxtxt", "-i", "a=4", "--values", "better")

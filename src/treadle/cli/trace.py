@@ -84,11 +84,13 @@ def trace(
         session = treadle.InferenceSession(model, engines=engines)
     feeds = collect(session.model, inputs)
     stoppable = treadle.RunOptions() if long_loops(session.model, feeds) else None
+    has_ended = False
     try:
         with working(f"running {model}", quiet=as_json):
             session.run(None, feeds, stoppable, listener=recorder)
+        has_ended = True
     finally:
-        if output is not None:
+        if output is not None and (has_ended or recorder.paths()):
             recorder.to_npz(output)
     rows = [
         (f"{each.path}/{each.name}", plural(len(each), "time"), show_bytes(each.bytes))
