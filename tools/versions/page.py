@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ What `treadle convert --opset` and two peers make of the same models: onnx's ver
 onnxscript's, which falls back on it. A model counts where the party gives a model of the opset that
 onnxruntime loads and runs to the same outputs, which for treadle's interp gives too. Models that
 onnxruntime does not run, or answers wrongly, in their own opset are left out, and so are those that
-draw random numbers. Every number is of models; an empty field was not asked. Made with onnx {onnx}
+draw random numbers. Every number is of models. Where a field is empty, the party was not asked
+about every model, but up to opset 26 about every one that treadle refuses. Made with onnx {onnx}
 and onnxruntime {onnxruntime}.
 
 `python -m tools.versions` finds out (it goes on where it stopped), and with `--write` writes this
@@ -66,16 +67,18 @@ def _counts(group: str, tables: Mapping[str, Table]) -> Iterator[str]:
     yield "|--:|--:|--:|--:|--:|--:|--:|"
     for opset in _opsets(ours):
         kinds = Counter(row["kind"] for (_, k), row in ours.items() if k == opset)
-        peers = [_same(tables[who], opset) for who in PARTIES[1:]]
+        asked = {case for case, k in ours if k == opset}
+        peers = [_same(tables[who], opset, asked) for who in PARTIES[1:]]
         other = kinds.total() - kinds["same"] - kinds["refused"]
         row = [opset, kinds.total(), kinds["same"], kinds["refused"], other, *peers]
         yield f"| {' | '.join(map(str, row))} |"
     yield ""
 
 
-def _same(table: Table, opset: int) -> object:
-    kinds = [row["kind"] for (_, k), row in table.items() if k == opset]
-    return kinds.count("same") if kinds else ""
+def _same(table: Table, opset: int, cases: Collection[str]) -> object:
+    """How many of the cases a party brings over; "" if it was not asked about all of them."""
+    kinds = [table[case, opset]["kind"] for case in cases if (case, opset) in table]
+    return kinds.count("same") if len(kinds) == len(cases) else ""
 
 
 def _missing(tables: Mapping[str, Table]) -> Iterator[str]:
