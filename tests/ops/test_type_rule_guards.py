@@ -1,7 +1,7 @@
 """onnx's type rules read some attributes unchecked: such leaves are not asked about."""
 
 import pytest
-from onnx import TensorProto, ValueInfoProto, helper
+from onnx import AttributeProto, TensorProto, ValueInfoProto, helper
 
 import treadle
 
@@ -44,6 +44,32 @@ def test_a_leaf_whose_type_rule_ends_or_hangs_the_process_is_refused(op, attribu
 def test_an_equation_of_terms_of_letters_is_asked_about(equation):
     found = treadle.check(model("Einsum", equation=equation))
     assert not [each for each in found if "no list of terms" in each.message]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_split_into_fewer_parts_than_outputs_is_refused(count):
+    node = helper.make_node("Split", ["x"], ["a", "b", "c"], num_outputs=count)
+    first = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "abc"]
+    graph = helper.make_graph([node], "g", [first], results)
+    split = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    (finding,) = [each for each in treadle.check(split) if each.severity == "error"]
+    assert f"its num_outputs is {count}, it has 3 outputs" in finding.message
+
+
+@pytest.mark.parametrize(("columns", "refused"), [(range(7), False), ([3], True), ([], True)])
+def test_fewer_columns_than_n_grams_are_refused(columns, refused):
+    node = helper.make_node(
+        "TfIdfVectorizer", ["x"], ["z"], max_gram_length=2, max_skip_count=0, min_gram_length=2,
+        mode="TF", ngram_counts=[0, 4], pool_int64s=[2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
+    )  # fmt: skip
+    attribute = AttributeProto(name="ngram_indexes", type=AttributeProto.INTS, ints=columns)
+    node.attribute.append(attribute)
+    first = helper.make_tensor_value_info("x", TensorProto.INT32, [12])
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, [7])
+    graph = helper.make_graph([node], "g", [first], [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=8)
+    assert any(each.code == "CF305" for each in treadle.check(model)) is refused
 
 
 def test_an_operand_without_a_type():

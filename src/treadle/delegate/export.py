@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from treadle.checks.runtimes.extents import extent_refusal
 from treadle.delegate.exact import in_exact_words
 from treadle.delegate.export_scope import ExportModel, ExportScope, trusted, without_shapes
-from treadle.delegate.extents import extent_refusal, with_extents_checked
+from treadle.delegate.extents import with_extents_checked
 from treadle.delegate.loop import (
     as_scalar,
     has_stable_shape,

@@ -1,6 +1,7 @@
-"""Leaves that onnx's own type rules must not be asked about: the process would die or never end.
+"""Leaves on which onnx's own type rules, or onnxruntime, end the process or hang it.
 
-Found by calling every rule with attributes, types and operands changed (`tools.type_rules`).
+Found by checking and running every operator with attributes, types and operands changed
+(`tools.type_rules`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def needs_a_type(leaf: Leaf) -> bool:
 
 
 def why_no_rule(leaf: Leaf, operand_types: Sequence[Type | None]) -> str:
-    """What is wrong with the leaf, if the rule crashes or never returns; else ""."""
+    """What is wrong with a leaf on which the rule or the kernel would crash or hang; else ""."""
     find = _FAULTS.get(leaf.op) if not leaf.domain else None
     return "" if find is None else find(leaf, operand_types)
 
@@ -64,10 +65,32 @@ def _batch_dims(leaf: Leaf, operand_types: Sequence[Type | None]) -> str:
     return f"its batch_dims is {count}, its operands have rank {min(ranks, default=0)}"
 
 
+def _parts(leaf: Leaf, _: Sequence[Type | None]) -> str:
+    """More results than parts: a list of extents is read beyond its end."""
+    count = _integer(leaf, "num_outputs")
+    if count is None or count >= len(leaf.results):
+        return ""
+    return f"its num_outputs is {count}, it has {len(leaf.results)} outputs"
+
+
+def _grams(leaf: Leaf, _: Sequence[Type | None]) -> str:
+    """Fewer columns than n-grams in the pool: onnxruntime's kernel reads beyond the columns."""
+    starts, columns = _integers(leaf, "ngram_counts"), _integers(leaf, "ngram_indexes")
+    pool = _length(leaf, "pool_int64s") + _length(leaf, "pool_strings")
+    ends = [*starts[1:], pool]
+    sizes = [max(end - start, 0) for start, end in zip(starts, ends, strict=True)]
+    count = sum(size // length for length, size in enumerate(sizes, 1))
+    if not leaf.attributes.keys() >= {"ngram_counts", "ngram_indexes"} or len(columns) >= count:
+        return ""
+    return f"its ngram_indexes has {len(columns)} entries, its pool has {count} n-grams"
+
+
 _FAULTS: Mapping[str, Callable[[Leaf, Sequence[Type | None]], str]] = {
     "Einsum": _equation,
     "GatherND": _batch_dims,
     "LayerNormalization": _axis,
+    "Split": _parts,
+    "TfIdfVectorizer": _grams,
 }
 
 
@@ -79,3 +102,14 @@ def _rank(operand_types: Sequence[Type | None], position: int) -> int | None:
 def _integer(leaf: Leaf, name: str) -> int | None:
     found = leaf.attributes.get(name)
     return found.value if found is not None and isinstance(found.value, int) else None
+
+
+def _integers(leaf: Leaf, name: str) -> tuple[int, ...]:
+    found = leaf.attributes.get(name)
+    values = found.value if found is not None and isinstance(found.value, tuple) else ()
+    return tuple(each for each in values if isinstance(each, int))
+
+
+def _length(leaf: Leaf, name: str) -> int:
+    found = leaf.attributes.get(name)
+    return len(found.value) if found is not None and isinstance(found.value, tuple) else 0

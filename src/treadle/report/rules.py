@@ -19,6 +19,7 @@ _FAMILIES = {
     "CF6": "Branches",
     "CF7": "Functions and opsets",
     "CF80": "onnxruntime",
+    "CF81": "onnxruntime",
     "CF85": "OpenVINO",
     "CF86": "OpenVINO",
     "CF9": "OpenVINO IR",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from treadle.checks.constants import Known
 from treadle.checks.rules import finding
 from treadle.checks.runtimes.edges import of_edges
+from treadle.checks.runtimes.extents import extent_refusal
 from treadle.checks.runtimes.passthrough import parameters_returned, returned_twice, words
 from treadle.errors import Finding
 from treadle.ir import (
@@ -61,6 +62,7 @@ def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:
         yield finding("CF803", path, message, "give it a name; nothing has to read it")
     if isinstance(step, Leaf):
         yield from _recurrent(step, path)
+        yield from _extents(step, path)
     if not isinstance(step, Loop):
         return
     view = ports(step)
@@ -77,6 +79,12 @@ def _recurrent(step: Leaf, path: str) -> Iterator[Finding]:
     if type_.dtype is DType.FLOAT64:
         message = f"{step.op} is float64, for which there is no kernel: it fails"
         yield finding("CF809", path, message, "cast to float32, or leave it a Scan")
+
+
+def _extents(step: Leaf, path: str) -> Iterator[Finding]:
+    why = extent_refusal(step)
+    if why:
+        yield finding("CF810", path, why, "guard it by an If, or give it other extents")
 
 
 def _scan(loop: Loop, view: Ports, path: str) -> Iterator[Finding]:

@@ -1,0 +1,182 @@
+"""Extents of operands on which onnxruntime crashes the process: its kernels divide by them.
+
+Measured on releases 1.31 and 1.32, in child processes, for every operator with extents 0, 1 and 2
+of ranks 0 to 4, and for onnx's own node cases with an extent or an attribute changed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from treadle.ir import Leaf, Tensor, Value
+
+__all__ = ["Demand", "Need", "demands_of", "extent_refusal", "holds", "shape_of"]
+
+_MS = "com.microsoft"
+_MOST = 2**31 - 1
+_WITH_HEADS = 4
+
+Shape = tuple[int | None, ...] | None
+"""The inferred shape: None for an unknown extent or an unknown rank."""
+
+Axes = tuple[int, ...] | None
+"""Some axes of an operand; None for all."""
+
+
+class Need(enum.Enum):
+    """A requirement of a kernel on an operand that the kernel does not check."""
+
+    NOT_EMPTY = "has no elements"
+    """All extents along the axes are 1 or more."""
+    SPATIAL = "has no elements in its spatial axes"
+    """No extent from axis 2 on is 0."""
+    HEADS = "has no elements along an axis of heads"
+    """The divisors in attention: the head count of operands with 4 axes, the last axis of 3."""
+    SINGLE = "does not have exactly one element"
+    """The operand has one element."""
+    BY_COLUMN = "does not have one element, or one for each column"
+    """The operand has one element, or one for each column of the matrices of operand 1."""
+    SQUARE = "is not a square matrix"
+    """The last two extents are equal and not 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A need on the operand at `position`, along some axes or all."""
+
+    need: Need
+    position: int
+    axes: Axes = None
+
+
+def _each(need: Need, positions: Sequence[int], axes: Axes = None) -> tuple[Demand, ...]:
+    return tuple(Demand(need, position, axes) for position in positions)
+
+
+_DEMANDS: Mapping[tuple[str, str], tuple[Demand, ...]] = {
+    ("", "Attention"): _each(Need.HEADS, range(3)),
+    ("", "Conv"): _each(Need.NOT_EMPTY, (1,)),
+    ("", "ConvInteger"): _each(Need.NOT_EMPTY, (1,)),
+    ("", "ConvTranspose"): (Demand(Need.SPATIAL, 0), Demand(Need.NOT_EMPTY, 1)),
+    ("", "GRU"): _each(Need.NOT_EMPTY, (0,), (0, 1)),
+    ("", "LSTM"): _each(Need.NOT_EMPTY, (0,), (0, 1)),
+    (_MS, "DecoderMaskedMultiHeadAttention"): _each(Need.NOT_EMPTY, (0,)),
+    (_MS, "DynamicQuantizeMatMul"): _each(Need.BY_COLUMN, (2, 3)),
+    (_MS, "FusedConv"): _each(Need.NOT_EMPTY, (1,)),
+    (_MS, "Inverse"): _each(Need.SQUARE, (0,)),
+    (_MS, "LinearAttention"): _each(Need.NOT_EMPTY, range(3), (-1,)),
+    (_MS, "MatMulIntegerToFloat"): (
+        *_each(Need.SINGLE, (2, 4)),
+        *_each(Need.BY_COLUMN, (3, 5)),
+    ),
+    (_MS, "MoE"): _each(Need.NOT_EMPTY, range(3)),
+    (_MS, "QMoE"): _each(Need.NOT_EMPTY, range(3)),
+}
+_DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "Attention"): ("q_num_heads", "kv_num_heads")
+}
+"""Attributes used as divisors, which the kernel truncates to 32 bits."""
+
+
+def demands_of(step: Leaf) -> Sequence[Demand]:
+    """The demands on operands that are there."""
+    made = _DEMANDS.get((step.domain, step.op), ())
+    return [d for d in made if d.position < len(step.operands) and step.operands[d.position]]
+
+
+def holds(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    """Whether the operands' shapes meet the demand; None if they are not known well enough."""
+    return _HOLDS[demand.need](demand, shapes)
+
+
+def _told(step: Leaf, demand: Demand) -> str:
+    operand = f"operand {demand.position} of {step.op}"
+    return f"onnxruntime crashes the process if {operand} {demand.need.value}"
+
+
+def extent_refusal(step: Leaf) -> str:
+    """Why the kernel would crash the process, from the known extents; "" otherwise."""
+    demands = demands_of(step)
+    shapes = [*map(shape_of, step.operands)] if demands else []
+    wrong = (demand for demand in demands if holds(demand, shapes) is False)
+    return _divisor_refusal(step) or next((_told(step, demand) for demand in wrong), "")
+
+
+def _divisor_refusal(step: Leaf) -> str:
+    for name in _DIVISORS.get((step.domain, step.op), ()):
+        attribute = step.attributes.get(name)
+        if attribute is not None and isinstance(attribute.value, int) and attribute.value > _MOST:
+            return f"onnxruntime crashes the process if {name} is {attribute.value}"
+    return ""
+
+
+def shape_of(value: Value | None) -> Shape:
+    """The inferred shape; the declared one may be wrong."""
+    type_ = value.inferred if value is not None else None
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    return None if shape is None else tuple(d if isinstance(d, int) else None for d in shape)
+
+
+def _not_empty(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    size = _size(_taken(shapes[demand.position], demand.axes))
+    return None if size is None else size > 0
+
+
+def _spatial(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    shape = shapes[demand.position]
+    size = None if shape is None else _size(shape[2:])
+    return None if size is None else size > 0
+
+
+def _heads(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    shape = shapes[demand.position]
+    if shape is None:
+        return None
+    axes = {_WITH_HEADS: (1,), _WITH_HEADS - 1: (-1,)}.get(len(shape), (1, -1))
+    return _not_empty(Demand(Need.NOT_EMPTY, demand.position, axes), shapes)
+
+
+def _single(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    size = _size(shapes[demand.position])
+    return None if size is None else size == 1
+
+
+def _by_column(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    count, matrix = _size(shapes[demand.position]), shapes[1]
+    if count == 1:
+        return True
+    columns = None if matrix is None else _size((*matrix[:-2], *matrix[-1:]))
+    return None if count is None or columns is None else 0 < count == columns
+
+
+def _square(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+    rows, columns = (_size(_taken(shapes[demand.position], (axis,))) for axis in (-2, -1))
+    return None if rows is None or columns is None else 0 < rows == columns
+
+
+_HOLDS: Mapping[Need, Callable[[Demand, Sequence[Shape]], bool | None]] = {
+    Need.NOT_EMPTY: _not_empty,
+    Need.SPATIAL: _spatial,
+    Need.HEADS: _heads,
+    Need.SINGLE: _single,
+    Need.BY_COLUMN: _by_column,
+    Need.SQUARE: _square,
+}
+
+
+def _taken(shape: Shape, axes: Axes) -> Shape:
+    if shape is None or axes is None:
+        return shape
+    rank = len(shape)
+    return tuple(shape[axis] for axis in axes if -rank <= axis < rank)
+
+
+def _size(shape: Shape) -> int | None:
+    """The number of elements; None if it is not known."""
+    extents = [extent for extent in shape or () if extent is not None]
+    if shape is None or (len(extents) < len(shape) and 0 not in extents):
+        return None
+    return prod(extents) if len(extents) == len(shape) else 0
