@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle import ops
-from treadle.checks.runtimes.extents import extent_refusal
+from treadle.checks import extent_refusal
 from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
 from treadle.delegate.loop import form_refusal

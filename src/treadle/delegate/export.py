@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treadle.checks.runtimes.extents import extent_refusal
+from treadle.checks import extent_refusal
 from treadle.delegate.exact import in_exact_words
 from treadle.delegate.export_scope import ExportModel, ExportScope, trusted, without_shapes
 from treadle.delegate.extents import with_extents_checked

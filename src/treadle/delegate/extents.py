@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from treadle.checks.runtimes.extents import Demand, Need, demands_of, holds, shape_of
+from treadle.checks import ExtentDemand, ExtentNeed, extent_demands, extents_meet, known_extents
 from treadle.delegate.export_scope import ExportScope
 from treadle.ir import Leaf, Operands, Value
 
@@ -18,11 +18,11 @@ _INT64, _BOOL = 7, 9
 def with_extents_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
     """The exported operands, with run-time checks on those of unknown extents."""
     checked = list(operands)
-    demands = demands_of(step)
-    shapes = [*map(shape_of, step.operands)] if demands else []
+    demands = extent_demands(step)
+    shapes = [*map(known_extents, step.operands)] if demands else []
     for demand in demands:
         value = checked[demand.position]
-        if value is not None and holds(demand, shapes) is None:
+        if value is not None and extents_meet(demand, shapes) is None:
             number = _NUMBERS[demand.need](draft, demand, operands)
             checked[demand.position] = unless_zero(draft, value, number)
     return tuple(checked)
@@ -41,7 +41,7 @@ def unless_zero(draft: ExportScope, value: Value, number: Value) -> Value:
     return draft.leaf("Reshape", value, draft.leaf("Add", shape, nothing))
 
 
-def _not_empty(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
+def _not_empty(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
     if demand.axes is None:
         return draft.leaf("Size", operands[demand.position])
     extents = draft.leaf("Shape", operands[demand.position])
@@ -49,17 +49,17 @@ def _not_empty(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
     return draft.leaf("ReduceProd", taken, keepdims=0)
 
 
-def _heads(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
-    both = Demand(Need.NOT_EMPTY, demand.position, (1, -1))
+def _heads(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
+    both = ExtentDemand(ExtentNeed.NOT_EMPTY, demand.position, (1, -1))
     return _not_empty(draft, both, operands)
 
 
-def _single(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
+def _single(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
     size = draft.leaf("Size", operands[demand.position])
     return _is_zero(draft, draft.leaf("Sub", size, draft.constant(1)))
 
 
-def _by_column(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
+def _by_column(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
     matrix, count = operands[1], draft.leaf("Size", operands[demand.position])
     rows = draft.leaf("Gather", draft.leaf("Shape", matrix), draft.constant(-2))
     beyond = draft.leaf("Sub", draft.leaf("Mul", count, rows), draft.leaf("Size", matrix))
@@ -67,19 +67,19 @@ def _by_column(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
     return draft.leaf("Mul", count, _is_zero(draft, wrong))
 
 
-def _square(draft: ExportScope, demand: Demand, operands: Operands) -> Value:
+def _square(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
     shape = draft.leaf("Shape", operands[demand.position])
     rows, columns = (draft.leaf("Gather", shape, draft.constant(axis)) for axis in (-2, -1))
     return draft.leaf("Mul", rows, _is_zero(draft, draft.leaf("Sub", rows, columns)))
 
 
-_NUMBERS: Mapping[Need, Callable[[ExportScope, Demand, Operands], Value]] = {
-    Need.NOT_EMPTY: _not_empty,
-    Need.SPATIAL: _not_empty,
-    Need.HEADS: _heads,
-    Need.SINGLE: _single,
-    Need.BY_COLUMN: _by_column,
-    Need.SQUARE: _square,
+_NUMBERS: Mapping[ExtentNeed, Callable[[ExportScope, ExtentDemand, Operands], Value]] = {
+    ExtentNeed.NOT_EMPTY: _not_empty,
+    ExtentNeed.SPATIAL: _not_empty,
+    ExtentNeed.HEADS: _heads,
+    ExtentNeed.SINGLE: _single,
+    ExtentNeed.BY_COLUMN: _by_column,
+    ExtentNeed.SQUARE: _square,
 }
 """Integers that are 0 in a run that violates the need."""
 

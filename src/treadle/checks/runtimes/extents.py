@@ -13,7 +13,14 @@ from math import prod
 
 from treadle.ir import Leaf, Tensor, Value
 
-__all__ = ["Demand", "Need", "demands_of", "extent_refusal", "holds", "shape_of"]
+__all__ = [
+    "ExtentDemand",
+    "ExtentNeed",
+    "extent_demands",
+    "extent_refusal",
+    "extents_meet",
+    "known_extents",
+]
 
 _MS = "com.microsoft"
 _MOST = 2**31 - 1
@@ -26,7 +33,7 @@ Axes = tuple[int, ...] | None
 """Some axes of an operand; None for all."""
 
 
-class Need(enum.Enum):
+class ExtentNeed(enum.Enum):
     """A requirement of a kernel on an operand that the kernel does not check."""
 
     NOT_EMPTY = "has no elements"
@@ -44,36 +51,41 @@ class Need(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ExtentDemand:
     """A need on the operand at `position`, along some axes or all."""
 
-    need: Need
+    need: ExtentNeed
     position: int
     axes: Axes = None
 
 
-def _each(need: Need, positions: Sequence[int], axes: Axes = None) -> tuple[Demand, ...]:
-    return tuple(Demand(need, position, axes) for position in positions)
+def _each(
+    need: ExtentNeed, positions: Sequence[int], axes: Axes = None
+) -> tuple[ExtentDemand, ...]:
+    return tuple(ExtentDemand(need, position, axes) for position in positions)
 
 
-_DEMANDS: Mapping[tuple[str, str], tuple[Demand, ...]] = {
-    ("", "Attention"): _each(Need.HEADS, range(3)),
-    ("", "Conv"): _each(Need.NOT_EMPTY, (1,)),
-    ("", "ConvInteger"): _each(Need.NOT_EMPTY, (1,)),
-    ("", "ConvTranspose"): (Demand(Need.SPATIAL, 0), Demand(Need.NOT_EMPTY, 1)),
-    ("", "GRU"): _each(Need.NOT_EMPTY, (0,), (0, 1)),
-    ("", "LSTM"): _each(Need.NOT_EMPTY, (0,), (0, 1)),
-    (_MS, "DecoderMaskedMultiHeadAttention"): _each(Need.NOT_EMPTY, (0,)),
-    (_MS, "DynamicQuantizeMatMul"): _each(Need.BY_COLUMN, (2, 3)),
-    (_MS, "FusedConv"): _each(Need.NOT_EMPTY, (1,)),
-    (_MS, "Inverse"): _each(Need.SQUARE, (0,)),
-    (_MS, "LinearAttention"): _each(Need.NOT_EMPTY, range(3), (-1,)),
-    (_MS, "MatMulIntegerToFloat"): (
-        *_each(Need.SINGLE, (2, 4)),
-        *_each(Need.BY_COLUMN, (3, 5)),
+_DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
+    ("", "Attention"): _each(ExtentNeed.HEADS, range(3)),
+    ("", "Conv"): _each(ExtentNeed.NOT_EMPTY, (1,)),
+    ("", "ConvInteger"): _each(ExtentNeed.NOT_EMPTY, (1,)),
+    ("", "ConvTranspose"): (
+        ExtentDemand(ExtentNeed.SPATIAL, 0),
+        ExtentDemand(ExtentNeed.NOT_EMPTY, 1),
     ),
-    (_MS, "MoE"): _each(Need.NOT_EMPTY, range(3)),
-    (_MS, "QMoE"): _each(Need.NOT_EMPTY, range(3)),
+    ("", "GRU"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
+    ("", "LSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
+    (_MS, "DecoderMaskedMultiHeadAttention"): _each(ExtentNeed.NOT_EMPTY, (0,)),
+    (_MS, "DynamicQuantizeMatMul"): _each(ExtentNeed.BY_COLUMN, (2, 3)),
+    (_MS, "FusedConv"): _each(ExtentNeed.NOT_EMPTY, (1,)),
+    (_MS, "Inverse"): _each(ExtentNeed.SQUARE, (0,)),
+    (_MS, "LinearAttention"): _each(ExtentNeed.NOT_EMPTY, range(3), (-1,)),
+    (_MS, "MatMulIntegerToFloat"): (
+        *_each(ExtentNeed.SINGLE, (2, 4)),
+        *_each(ExtentNeed.BY_COLUMN, (3, 5)),
+    ),
+    (_MS, "MoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
+    (_MS, "QMoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
 }
 _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Attention"): ("q_num_heads", "kv_num_heads")
@@ -81,27 +93,27 @@ _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
 """Attributes used as divisors, which the kernel truncates to 32 bits."""
 
 
-def demands_of(step: Leaf) -> Sequence[Demand]:
+def extent_demands(step: Leaf) -> Sequence[ExtentDemand]:
     """The demands on operands that are there."""
     made = _DEMANDS.get((step.domain, step.op), ())
     return [d for d in made if d.position < len(step.operands) and step.operands[d.position]]
 
 
-def holds(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def extents_meet(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     """Whether the operands' shapes meet the demand; None if they are not known well enough."""
     return _HOLDS[demand.need](demand, shapes)
 
 
-def _told(step: Leaf, demand: Demand) -> str:
+def _told(step: Leaf, demand: ExtentDemand) -> str:
     operand = f"operand {demand.position} of {step.op}"
     return f"onnxruntime crashes the process if {operand} {demand.need.value}"
 
 
 def extent_refusal(step: Leaf) -> str:
     """Why the kernel would crash the process, from the known extents; "" otherwise."""
-    demands = demands_of(step)
-    shapes = [*map(shape_of, step.operands)] if demands else []
-    wrong = (demand for demand in demands if holds(demand, shapes) is False)
+    demands = extent_demands(step)
+    shapes = [*map(known_extents, step.operands)] if demands else []
+    wrong = (demand for demand in demands if extents_meet(demand, shapes) is False)
     return _divisor_refusal(step) or next((_told(step, demand) for demand in wrong), "")
 
 
@@ -113,38 +125,38 @@ def _divisor_refusal(step: Leaf) -> str:
     return ""
 
 
-def shape_of(value: Value | None) -> Shape:
+def known_extents(value: Value | None) -> Shape:
     """The inferred shape; the declared one may be wrong."""
     type_ = value.inferred if value is not None else None
     shape = type_.shape if isinstance(type_, Tensor) else None
     return None if shape is None else tuple(d if isinstance(d, int) else None for d in shape)
 
 
-def _not_empty(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def _not_empty(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     size = _size(_taken(shapes[demand.position], demand.axes))
     return None if size is None else size > 0
 
 
-def _spatial(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def _spatial(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     shape = shapes[demand.position]
     size = None if shape is None else _size(shape[2:])
     return None if size is None else size > 0
 
 
-def _heads(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def _heads(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     shape = shapes[demand.position]
     if shape is None:
         return None
     axes = {_WITH_HEADS: (1,), _WITH_HEADS - 1: (-1,)}.get(len(shape), (1, -1))
-    return _not_empty(Demand(Need.NOT_EMPTY, demand.position, axes), shapes)
+    return _not_empty(ExtentDemand(ExtentNeed.NOT_EMPTY, demand.position, axes), shapes)
 
 
-def _single(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def _single(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     size = _size(shapes[demand.position])
     return None if size is None else size == 1
 
 
-def _by_column(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def _by_column(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     count, matrix = _size(shapes[demand.position]), shapes[1]
     if count == 1:
         return True
@@ -152,18 +164,18 @@ def _by_column(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
     return None if count is None or columns is None else 0 < count == columns
 
 
-def _square(demand: Demand, shapes: Sequence[Shape]) -> bool | None:
+def _square(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     rows, columns = (_size(_taken(shapes[demand.position], (axis,))) for axis in (-2, -1))
     return None if rows is None or columns is None else 0 < rows == columns
 
 
-_HOLDS: Mapping[Need, Callable[[Demand, Sequence[Shape]], bool | None]] = {
-    Need.NOT_EMPTY: _not_empty,
-    Need.SPATIAL: _spatial,
-    Need.HEADS: _heads,
-    Need.SINGLE: _single,
-    Need.BY_COLUMN: _by_column,
-    Need.SQUARE: _square,
+_HOLDS: Mapping[ExtentNeed, Callable[[ExtentDemand, Sequence[Shape]], bool | None]] = {
+    ExtentNeed.NOT_EMPTY: _not_empty,
+    ExtentNeed.SPATIAL: _spatial,
+    ExtentNeed.HEADS: _heads,
+    ExtentNeed.SINGLE: _single,
+    ExtentNeed.BY_COLUMN: _by_column,
+    ExtentNeed.SQUARE: _square,
 }
 
 
