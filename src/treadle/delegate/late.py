@@ -15,7 +15,7 @@ from treadle.errors import RunError, Unsupported
 from treadle.infer import infer
 from treadle.ir import Model, Tensor, Type, Value, dtype_of, with_operands
 from treadle.ir import Sequence as SequenceType
-from treadle.plan import FallbackRequired, Region, RunContext, Runnable, RunnableTraits
+from treadle.plan import FallbackRequired, Pending, Region, RunContext, Runnable, RunnableTraits
 
 Types = tuple[Type | None, ...]
 _MOST_KEPT = 64
@@ -29,7 +29,7 @@ class Late:
     region: Region
     made: dict[Types, Runnable] = field(default_factory=dict)
 
-    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object] | Pending:
         """Run the session for inputs of these types; raises FallbackRequired if there is none."""
         types = tuple(map(_known, self.region.inputs, inputs))
         run = self.made.get(types)

@@ -118,6 +118,10 @@ class Session:
             return None
         return self._at_once if self.work is None else self._by_name
 
+    def unwatched(self, names: Sequence[str]) -> NamedCall | None:
+        """A call by name for runs that are known to be brief."""
+        return self._at_once if tuple(names) == self.inputs else None
+
     def _by_name(self, feed: dict[str, object]) -> list[Any]:
         for each in feed.values():
             if getattr(each, "size", 0) > _SMALL:
@@ -138,7 +142,9 @@ class Session:
     @property
     def traits(self) -> RunnableTraits:
         """All results are new arrays; inputs may come by name."""
-        return RunnableTraits(returns_fresh_arrays=True, by_name=self.by_name)
+        return RunnableTraits(
+            returns_fresh_arrays=True, by_name=self.by_name, unwatched=self.unwatched
+        )
 
     def _refused(self, why: str) -> FallbackRequired:
         return FallbackRequired(RunError(why, self.path))

@@ -10,15 +10,19 @@ from treadle.ir import Value
 from treadle.plan import BlockPlan, NamedCall
 
 
-def call_by_name(main: BlockPlan) -> NamedCall | None:
-    """Call the plan's only region by the params' names; None if the plan has more to do."""
+def call_by_name(main: BlockPlan, *, is_short: bool = False) -> NamedCall | None:
+    """Call the plan's only region by the params' names; None if the plan has more to do.
+
+    `is_short`: the run is known to be short, so Ctrl-C may wait for it.
+    """
     region, block = main.regions[0], main.block
     is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
     runnable = region.runnable if is_all else None
     if runnable is None:
         return None
     names = [value.name for value in region.inputs]
-    call = runnable.traits.by_name(names)
+    traits = runnable.traits
+    call = traits.unwatched(names) if is_short else traits.by_name(names)
     if call is not None and len(names) < len(block.params):
         call = partial(_with_some, call, names)
     if call is not None and region.outputs != block.results:

@@ -8,8 +8,9 @@ from typing import Any
 
 from treadle import ops
 from treadle.errors import RunError, Unsupported
+from treadle.execution.stand_in import StandIn
 from treadle.interp import Executable, with_location
-from treadle.plan import BlockPlan, FallbackRequired, Region, RunContext
+from treadle.plan import BlockPlan, FallbackRequired, Pending, Region, RunContext
 from treadle.tracing import Iterations
 
 _log = logging.getLogger("treadle")
@@ -24,7 +25,8 @@ def prepare_region(
     """
     runnable = region.runnable
     assert runnable is not None
-    fallbacks: dict[bool, Executable] = {}
+    fallback: list[Executable] = []
+    stand_in = StandIn(region, path, prepare)
 
     def fall_back(
         refusal: FallbackRequired,
@@ -32,18 +34,16 @@ def prepare_region(
         context: RunContext,
         iterations: Iterations,
     ) -> Sequence[Any]:
-        make = region.meanwhile if refusal.is_for_now else region.otherwise
-        if make is None or not context.falls_back:
+        if region.otherwise is None or not context.falls_back:
             raise with_location(refusal.error, path, iterations) from refusal
         try:
-            fallback = fallbacks.get(refusal.is_for_now)
-            if fallback is None:
+            if not fallback:
                 told = path, region.engine, refusal.error.reason
                 _log.info("%s: %s hands it over: %s", *told)
-                fallback = fallbacks[refusal.is_for_now] = prepare(make())
+                fallback.append(prepare(region.otherwise()))
             known = dict(context.declined or {})
             with ops.ignore_fp_warnings():
-                results = fallback(operands, context, iterations)
+                results = fallback[0](operands, context, iterations)
         except Unsupported:
             raise with_location(refusal.error, path, iterations) from refusal
         if refusal.answered is not None:
@@ -53,14 +53,27 @@ def prepare_region(
 
     def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
         try:
-            return runnable(operands, context)
+            results = runnable(operands, context)
         except FallbackRequired as refusal:
-            context.outputs_may_alias = True
-            if refusal.is_lasting:
-                context.decline(region, refusal.error.reason)
+            _note(refusal, region, context)
             return fall_back(refusal, operands, context, iterations)
         except RunError as error:
-            inner = type(error)(error.reason, error.path, (*iterations, *error.iterations))
-            raise with_location(inner, path, iterations) from error.__cause__
+            raise _located(error, path, iterations) from error.__cause__
+        if isinstance(results, Pending):
+            return stand_in(results, act, operands, context, iterations)
+        return results
 
     return act
+
+
+def _note(refusal: FallbackRequired, region: Region, context: RunContext) -> None:
+    """Record that an engine has handed a region over."""
+    context.outputs_may_alias = True
+    if refusal.is_lasting:
+        context.decline(region, refusal.error.reason)
+
+
+def _located(error: RunError, path: str, iterations: Iterations) -> RunError:
+    """An engine's error, in the iterations around the region."""
+    inner = type(error)(error.reason, error.path, (*iterations, *error.iterations))
+    return with_location(inner, path, iterations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,6 +11,21 @@ from typing import Any, Protocol
 from treadle.errors import LimitExceeded, RunError, Terminated
 from treadle.plan.abandoned import Abandoned
 from treadle.tracing import Iterations, Listener
+
+
+class Pending(ABC):
+    """Code that an engine will compile: returned by a Runnable in the place of results.
+
+    The other engines answer the call. `is_over`: it is compiled, or cannot be; `was_met`: a call
+    has met it before.
+    """
+
+    is_over: bool
+    was_met: bool
+
+    @abstractmethod
+    def start(self, before: Callable[[], None] | None = None) -> None:
+        """Have it compiled by another thread, once; the thread calls `before` first."""
 
 
 class Cancellable(Protocol):
@@ -56,7 +72,8 @@ class RunContext:
     `declined` are regions that their engine will decline on other data too, each with the reason.
     `outputs_may_alias` is set after a fallback, or where boxed values were returned: results of an
     engine that promises fresh arrays must then be checked for shared memory and copied.
-    `abandoned` holds the work that the session could not stop.
+    `abandoned` holds the work that the session could not stop. `pending` is code that other engines
+    have stood in for; with `waits` the run waits for code.
     """
 
     listener: Listener | None = None
@@ -68,6 +85,8 @@ class RunContext:
     declined: dict[Any, str] | None = None
     outputs_may_alias: bool = False
     abandoned: Abandoned | None = None
+    pending: list[Pending] = field(default_factory=list)
+    waits: bool = False
 
     def decline(self, region: object, why: str) -> None:
         """Record that the region's engine declines it on any data."""
@@ -109,7 +128,7 @@ class RunContext:
     @property
     def waits_for_code(self) -> bool:
         """Whether the run waits for code that would be compiled in the background."""
-        return getattr(self.options, "waits_for_code", False)
+        return self.waits or getattr(self.options, "waits_for_code", False)
 
     @property
     def memory(self) -> Memory | None:
@@ -152,17 +171,13 @@ class FallbackRequired(Exception):
 
     Nothing has been computed. `error` is raised if the fallback cannot run the steps either.
     `is_lasting`: the engine would decline other data too, so the model may be planned again without
-    it. `is_for_now`: its code is being compiled, and the other engines run the steps meanwhile.
-    `answered` is called after the fallback has run the steps.
+    it. `answered` is called after the fallback has run the steps.
     """
 
-    def __init__(
-        self, error: RunError, *, is_lasting: bool = False, is_for_now: bool = False
-    ) -> None:
+    def __init__(self, error: RunError, *, is_lasting: bool = False) -> None:
         super().__init__(str(error))
         self.error = error
         self.is_lasting = is_lasting
-        self.is_for_now = is_for_now
         self.answered: Callable[[], None] | None = None
 
 
@@ -203,7 +218,8 @@ class RunnableTraits:
     `returns_fresh_arrays`: the memory of each result is shared with nothing else, neither inputs
     nor other results. `by_name` is a call with inputs by name, one per `region.inputs`, which for
     one operator takes a third of the time of a run; None if not supported. It is for runs without a
-    listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does. `reports`
+    listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does.
+    `unwatched` is such a call for runs known to be short: Ctrl-C waits for their end. `reports`
     returns a report for every signature seen so far, `predicted_report` a report before the first
     run; None if there is nothing to report. `compile_declared` compiles for the declared types of
     the inputs, undeclared extents open, and returns "", or why it cannot.
@@ -211,6 +227,7 @@ class RunnableTraits:
 
     returns_fresh_arrays: bool = False
     by_name: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
+    unwatched: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
     reports: Callable[[], Sequence[CompilationReport]] = _no_reports
     predicted_report: Callable[[], CompilationReport] | None = None
     compile_declared: Callable[[], str] = _nothing_to_compile
@@ -224,11 +241,11 @@ class Runnable(Protocol):
         """The optional abilities."""
         ...
 
-    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object] | Pending:
         """One value per `region.inputs` in, one per `region.outputs` out.
 
         A value is a numpy array, a list for a sequence, None for an absent optional. Raises
         `FallbackRequired` if the engine cannot run on this data; the caller then runs the region's
-        fallback.
+        fallback. Returns a Pending if other engines are to run the region until its code is there.
         """
         ...

@@ -6,6 +6,7 @@ loading.py       programs.py                                  here
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
@@ -39,6 +40,7 @@ from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Region, RunContext
 from treadle.profiling import Profile, Timed, locations_of
+from treadle.session.beside import Beside, start
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
     defaults,
@@ -74,6 +76,8 @@ class InferenceSession(DescribedSession):
     Raises LoadError for a source that is not a model and InvalidModel for a model that breaks a
     rule which stops a session; both list every finding.
     """
+
+    _beside: Beside | None = None
 
     @public
     def __init__(
@@ -279,6 +283,12 @@ class InferenceSession(DescribedSession):
 
     def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
         """The outputs of a program that is one call of an engine, for feeds of known types."""
+        beside = self._beside
+        if beside is not None:
+            if beside.is_over:
+                self._beside = None
+            elif (outputs := beside.outputs(feed)) is not None:
+                return outputs
         program = self._plain
         if program.direct is None or program.bind.known(feed) is None:
             return None
@@ -318,6 +328,9 @@ class InferenceSession(DescribedSession):
             raise blamed from failure
         if heard is not None and isinstance(heard, Timed):
             heard.done()
+        if context.pending:
+            seconds = time.monotonic() - context.started
+            start(context.pending, self, self._programs, input_feed, seconds)
         if context.declined:
             self._replan(variant, program, context.declined)
         if output_names is None:

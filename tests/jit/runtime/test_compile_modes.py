@@ -29,7 +29,7 @@ SCAN = (
   }> (h, x)
 }"""
 )
-MEANWHILE = "being compiled in the background"
+MEANWHILE = "compiled in the background"
 PATIENCE = 60.0
 """Seconds for a process that compiles, on a machine under load."""
 
@@ -135,6 +135,25 @@ def test_calls_run_on_onnxruntime_until_the_code_is_there(
     assert "compiled in the background in" in session.explain()
     assert MEANWHILE in caplog.text
     assert "main: compiled in the background in" in caplog.text
+
+
+def test_the_model_runs_as_a_whole_beside_the_compiler() -> None:
+    session = session_of("background")
+    feeds, others = fed(4, 2), fed(4, 3)
+    session.run(None, feeds)
+    end = time.monotonic() + PATIENCE
+    while session._beside is None and time.monotonic() < end:
+        time.sleep(0.001)
+    beside = session._beside
+    assert beside is not None
+    outputs = beside.outputs(feeds)
+    assert outputs is not None
+    assert right(outputs, feeds)
+    assert beside.outputs(others) is None
+    assert right(session.run(None, others), others)
+    assert native_runs(session, feeds)
+    session.run(None, feeds)
+    assert beside.is_over
 
 
 def test_warm_up_waits_for_the_code() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class HostKernels:
 def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
     """A call of the runnable with its inputs in order, by name."""
     return runnable.traits.by_name(names) or (
-        lambda feed: runnable(tuple(feed.values()), RunContext())
+        lambda feed: cast(Sequence[Any], runnable(tuple(feed.values()), RunContext(waits=True)))
     )
 
 

@@ -25,33 +25,38 @@ from typing import Any
 from treadle.jit.runtime import compilation
 from treadle.jit.runtime.compiler_process import Cancelled, CompilerProcess
 from treadle.jit.toolchain.uninterruptible import finish_before_exit
+from treadle.plan import Pending
 
 _log = logging.getLogger("treadle")
 _NAME = "treadle compiles in the background"
 
 
 @dataclass(eq=False, slots=True)
-class Job:
-    """Work for the thread, as long as its owner lives; `is_over` when it is done."""
+class Job(Pending):
+    """Work for the thread, as long as its owner lives."""
 
     work: Callable[[], None]
     owner: weakref.ref[Any]
     is_started: bool = False
     is_over: bool = False
+    was_met: bool = False
     is_cancelled: bool = False
+    before: Callable[[], None] | None = None
     _end: Callable[[], object] = field(default=lambda: None)
 
-    def start(self) -> None:
-        """Have the thread do the work, once."""
+    def start(self, before: Callable[[], None] | None = None) -> None:
+        """Have the thread do the work, once; it calls `before` first."""
         owner = self.owner()
         if not self.is_started and owner is not None:
-            self.is_started = True
+            self.is_started, self.before = True, before
             self._end = weakref.finalize(owner, _worker.cancel, self).detach
             _worker.submit(self)
 
     def run(self) -> None:
         """Do the work, unless it was cancelled; an error is left to the call that meets it."""
         try:
+            if self.before is not None and not self.is_cancelled:
+                self.before()
             if not self.is_cancelled:
                 self.work()
         except Cancelled:
@@ -59,7 +64,7 @@ class Job:
         except Exception as fault:  # noqa: BLE001  the next call compiles itself, and raises it
             _log.warning("compiling in the background failed: %s: %s", type(fault).__name__, fault)
         finally:
-            self.work, self.is_over = _nothing, True
+            self.work, self.before, self.is_over = _nothing, None, True
             self._end()
 
 

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from treadle.ir import dtype_of
-from treadle.jit.kernel.declined import Declined
 from treadle.jit.policy.waiting import pays_to_wait
 from treadle.jit.runtime.background import Job
 from treadle.jit.runtime.specialize import Signature
@@ -21,18 +20,6 @@ from treadle.plan import Region, RunContext
 
 _KEPT_ELEMENTS = 64
 """Arrays up to this size are kept with their values, on which a kernel may depend."""
-MEANWHILE = "its native code is being compiled in the background"
-
-
-class Deferred(Declined):
-    """The code of a call is compiled in the background; another engine answers the call.
-
-    `job` compiles it. It is started once the call is answered, which it would hold up.
-    """
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(MEANWHILE)
-        self.job = job
 
 
 class Cache(Protocol):
@@ -74,24 +61,23 @@ class Deferral:
             if not job.is_over
         ]
 
-    def expect_code(
+    def code_for(
         self, cache: Cache, shapes: Any, arrays: Sequence[np.ndarray], context: RunContext
-    ) -> None:
-        """Raise Deferred if another engine is to answer this call; its code is then compiled.
+    ) -> Job | None:
+        """The code that other engines stand in for, None if there is code or the call waits for it.
 
         A call that waits does so even if the code is being compiled already: it then waits for it.
         """
-        job = self.jobs.get(shapes)
         if context.waits_for_code or not self.region.next_best_engine:
-            return
+            return None
+        job = self.jobs.get(shapes)
         if job is None:
             if cache.is_ready(arrays) or pays_to_wait(self.region, arrays):
-                return
+                return None
             made = [_stand_in(array) for array in arrays]
             work = partial(self._make, cache, shapes, made)
             job = self.jobs.setdefault(shapes, Job(work, self.owner))
-        if not job.is_over:
-            raise Deferred(job)
+        return None if job.is_over else job
 
     def _make(self, cache: Cache, shapes: Any, arrays: Sequence[np.ndarray]) -> None:
         cache.remember(shapes, arrays)

@@ -18,13 +18,20 @@ from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.runtime.ahead_of_time import expected, predicted_report
-from treadle.jit.runtime.deferral import Deferred, deferring
+from treadle.jit.runtime.deferral import deferring
 from treadle.jit.runtime.invoke import GuardFailed, invoke
 from treadle.jit.runtime.kernel_cache import KernelCache
 from treadle.jit.runtime.region_compiler import RegionCompiler, configured, exact_dims, lowered
 from treadle.jit.runtime.report import pending_report, report_of
 from treadle.jit.runtime.specialize import DynamicDims, Signature
-from treadle.plan import CompilationReport, FallbackRequired, Region, RunContext, RunnableTraits
+from treadle.plan import (
+    CompilationReport,
+    FallbackRequired,
+    Pending,
+    Region,
+    RunContext,
+    RunnableTraits,
+)
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -48,15 +55,19 @@ class NativeRegion:
         if self.compiler.is_background:
             self.cache.deferral = deferring(self.cache, self.region, self)
 
-    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
+    def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object] | Pending:
         """Run the region.
 
-        Raises FallbackRequired if there is no kernel for this data, or it failed.
+        Returns the code if other engines answer until it is compiled. Raises FallbackRequired if
+        there is no kernel for this data, or it failed.
         """
         boxes: list[object] = []
         cache = self.cache
         try:
             arrays = [self._array(number, value, boxes) for number, value in enumerate(inputs)]
+            pending = None if cache.deferral is None else cache.pending(arrays, context)
+            if pending is not None:
+                return pending
             kernel, extents = cache.find(arrays, context)
             self._check_conditions(arrays)
             path = self.region.path
@@ -64,11 +75,6 @@ class NativeRegion:
         except GuardFailed as failure:
             failure.answered = cache.missed(arrays, kernel)
             raise
-        except Deferred as why:
-            error = RunError(str(why), self.region.path)
-            deferred = FallbackRequired(error, is_for_now=True)
-            deferred.answered = None if why.job.is_started else why.job.start
-            raise deferred from None
         except Declined as why:
             raise self._refused(why) from why
         if cache.misfits:
