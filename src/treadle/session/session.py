@@ -40,7 +40,6 @@ from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
 from treadle.plan import FallbackRequired, Limits, Region, RunContext
 from treadle.profiling import Profile, Timed, locations_of
-from treadle.session.beside import Beside, start
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
     defaults,
@@ -49,6 +48,7 @@ from treadle.session.description import (
     with_adapters,
 )
 from treadle.session.eager import compile_declared
+from treadle.session.interim import InterimCall, start
 from treadle.session.loading import Stages, read_and_check
 from treadle.session.programs import Program, Programs
 from treadle.tracing import Listener, Progress, Recorder
@@ -77,7 +77,7 @@ class InferenceSession(DescribedSession):
     rule which stops a session; both list every finding.
     """
 
-    _beside: Beside | None = None
+    _interim: InterimCall | None = None
 
     @public
     def __init__(
@@ -283,11 +283,11 @@ class InferenceSession(DescribedSession):
 
     def _at_once(self, feed: dict[str, object]) -> list[Any] | None:
         """The outputs of a program that is one call of an engine, for feeds of known types."""
-        beside = self._beside
-        if beside is not None:
-            if beside.is_over:
-                self._beside = None
-            elif (outputs := beside.outputs(feed)) is not None:
+        interim = self._interim
+        if interim is not None:
+            if interim.is_over:
+                self._interim = None
+            elif (outputs := interim.outputs(feed)) is not None:
                 return outputs
         program = self._plain
         if program.direct is None or program.bind.known(feed) is None:

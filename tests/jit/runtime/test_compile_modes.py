@@ -142,18 +142,18 @@ def test_the_model_runs_as_a_whole_beside_the_compiler() -> None:
     feeds, others = fed(4, 2), fed(4, 3)
     session.run(None, feeds)
     end = time.monotonic() + PATIENCE
-    while session._beside is None and time.monotonic() < end:
+    while session._interim is None and time.monotonic() < end:
         time.sleep(0.001)
-    beside = session._beside
-    assert beside is not None
-    outputs = beside.outputs(feeds)
+    interim = session._interim
+    assert interim is not None
+    outputs = interim.outputs(feeds)
     assert outputs is not None
     assert right(outputs, feeds)
-    assert beside.outputs(others) is None
+    assert interim.outputs(others) is None
     assert right(session.run(None, others), others)
     assert native_runs(session, feeds)
     session.run(None, feeds)
-    assert beside.is_over
+    assert interim.is_over
 
 
 def test_warm_up_waits_for_the_code() -> None:

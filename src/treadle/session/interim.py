@@ -13,7 +13,7 @@ import numpy as np
 from treadle.plan import FallbackRequired, NamedCall, Pending
 from treadle.session.programs import Programs
 
-__all__ = ["Beside", "start"]
+__all__ = ["InterimCall", "start"]
 
 _SHORT = 0.1
 """Seconds of a first call, in which its session of the other engine was made, too."""
@@ -21,7 +21,7 @@ Kinds = Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Beside:
+class InterimCall:
     """A direct call of another engine, for feeds of these names, dtypes and shapes."""
 
     call: NamedCall
@@ -56,7 +56,7 @@ def start(
 ) -> None:
     """Have the code of a run compiled; before that a program of the other engines is made.
 
-    The session uses it, as its `_beside`, where it is a single call, the feeds were arrays, and the
+    The session uses it, as its `_interim`, where it is a single call, the feeds were arrays, and the
     run, which took `seconds`, was short.
     """
     kinds = [
@@ -80,4 +80,4 @@ def _make(
     call = None if programs is None else programs.direct_without(("jit",))
     session = owner()
     if call is not None and session is not None:
-        session._beside = Beside(call, kinds, pending)
+        session._interim = InterimCall(call, kinds, pending)
