@@ -14,7 +14,7 @@ from treadle.tracing import Iterations, Listener
 
 
 class Pending(ABC):
-    """Code that an engine will compile: returned by a Runnable in the place of results.
+    """Code that an engine will compile: which a Runnable returns instead of results.
 
     The other engines answer the call. `is_over`: it is compiled, or cannot be; `was_met`: a call
     has met it before.

@@ -56,7 +56,7 @@ def start(
 ) -> None:
     """Have the code of a run compiled; before that a program of the other engines is made.
 
-    The session uses it, as its `_interim`, where it is a single call, the feeds were arrays, and the
+    The session uses it, as its `_interim`, if it is a single call, the feeds were arrays, and the
     run, which took `seconds`, was short.
     """
     kinds = [
