@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -58,7 +58,7 @@ class Exposures:
         feed: Mapping[str, object],
         recorder: Recorder,
         options: Any,
-        compiled: Callable[[], Iterable[str]],
+        compiled: Callable[[], frozenset[str]],
     ) -> list[Any] | None:
         """The outputs of a run of the exposed model; None if the run must be interpreted.
 
@@ -70,9 +70,9 @@ class Exposures:
         the run, if a condition ends them, if they do not run on native code, or if values are
         recorded as sequences. Else they run at once, and in windows if that fails.
         """
-        native = frozenset(compiled())
+        native = compiled()
         loops = tuple(long_steps(self._inlined, feed, native))
-        loops = () if loops and draws(self._inlined) else loops
+        loops = () if loops and self._draws else loops
         summarized: frozenset[str] = native if recorder.is_summary else frozenset()
         staged = self._staged(selector, summarized, loops) if loops else None
         wants_windows = recorder.is_filtered or options is not None
@@ -126,6 +126,10 @@ class Exposures:
             _warn_of_repetition(str(reason))
             return None
         return [run.value(value.name if value else "") for value in self.model.main.results]
+
+    @cached_property
+    def _draws(self) -> bool:
+        return draws(self._inlined)
 
     @cached_property
     def _inlined(self) -> Model:

@@ -38,7 +38,7 @@ from treadle.ort_session import (
 )
 from treadle.parity import telling_missing
 from treadle.pickling import Recipe, made_again, source_of
-from treadle.plan import FallbackRequired, Limits, Region, RunContext
+from treadle.plan import FallbackRequired, Limits, Plan, Region, RunContext
 from treadle.profiling import Profile, Timed, locations_of
 from treadle.session.described import DescribedSession
 from treadle.session.description import (
@@ -118,6 +118,7 @@ class InferenceSession(DescribedSession):
             self._model = read_and_check(source, self._stages) if model is None else model
         self._source = source_of(source)
         self._programs = Programs(self._model, self._engines, self._stages, found)
+        self._compiled: tuple[Plan, frozenset[str]] | None = None
         with within_load_limits(self._options):
             self._plain = self._programs.of(PLAIN)
             if cache is not None and found is None:
@@ -240,10 +241,13 @@ class InferenceSession(DescribedSession):
         finally:
             recorder.finish()
 
-    def _compiled_steps(self) -> list[str]:
+    def _compiled_steps(self) -> frozenset[str]:
         """The paths of the steps that are expected to run on native code."""
-        places = locations_of(self._plain.plan)
-        return [path for path, place in places.items() if place.engine == "jit"]
+        plan, known = self._plain.plan, self._compiled
+        if known is None or known[0] is not plan:
+            paths = (path for path, at in locations_of(plan).items() if at.engine == "jit")
+            known = self._compiled = plan, frozenset(paths)
+        return known[1]
 
     @public
     def debug(self, feeds: Mapping[str, object], *, max_bytes: int = 1 << 30) -> Debugger:
