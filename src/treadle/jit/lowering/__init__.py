@@ -20,6 +20,7 @@ from treadle.jit.lowering.operators import (
     quantize,
     recurrent,
     reduce,
+    rotary_embedding,
     treadle_domain,
 )
 from treadle.jit.lowering.registry import TABLE, lowering
@@ -48,6 +49,7 @@ __all__ = [
     "quantize",
     "recurrent",
     "reduce",
+    "rotary_embedding",
     "treadle_domain",
     "uniform",
 ]

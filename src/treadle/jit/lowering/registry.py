@@ -3,9 +3,10 @@
     @lowers("Add", 7, 13, 14)
     def add(b, operands, attributes): return b.map("add", *operands)
 
-A lowering takes the LoweringBuilder, a node for each operand (None for an absent one) and the
-attributes with their defaults; it returns a node, or one for each result, or raises Declined with
-the reason. A version that is not listed has no lowering.
+A lowering takes the LoweringBuilder, a node for each operand (None for an absent one; absent ones
+at the end may be missing) and the attributes that the node gives or the schema has a default for;
+it returns a node, or one for each result, or raises Declined with the reason. A version that is not
+listed has no lowering.
 """
 
 from __future__ import annotations
