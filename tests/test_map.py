@@ -20,7 +20,7 @@ the order of the arrows: a room imports only rooms below it.
 
 How to add an operator, a pass, a rule with its fix, or an engine: a section each of
 [CONTRIBUTING.md](../CONTRIBUTING.md).
-How to add a loop strategy: [native-engine.md](native-engine.md).
+How to add native code for an operator, or a loop strategy: [native-engine.md](native-engine.md).
 """
 OTHERS = {
     "ops/contrib.txt": "The operators that onnxruntime adds or keeps: versions and types.",
