@@ -13,11 +13,13 @@ from treadle.errors import InputError, did_you_mean
 from treadle.ir import Model
 from treadle.passes import chosen
 from treadle.tracing import (
+    BranchTaken,
     Event,
     Iterations,
     IterationStarted,
     Listener,
     LoopEnded,
+    LoopStarted,
     Selector,
     ValueMade,
     show_value,
@@ -31,6 +33,11 @@ _MOST_KEPT = 100_000
 _MOST_BYTES = 1 << 30
 
 Stop = Callable[[Event], bool]
+_TOLD = {
+    LoopStarted: "the beginning of",
+    LoopEnded: "the end of",
+    BranchTaken: "the decision of",
+}
 
 
 class _Closed(Exception):
@@ -239,7 +246,10 @@ class Debugger:
         inside = f", iteration {', '.join(map(str, iterations))} of {loop}" if iterations else ""
         if isinstance(event, ValueMade):
             return f"<Debugger at {event.path}/{event.name}{inside}: {show_value(event.value)}>"
-        return f"<Debugger at {type(event).__name__} of {getattr(event, 'path', '')}{inside}>"
+        if isinstance(event, IterationStarted):
+            return f"<Debugger at the beginning of{inside.removeprefix(',')}>"
+        told = _TOLD.get(type(event), type(event).__name__)
+        return f"<Debugger at {told} {getattr(event, 'path', '')}{inside}>"
 
     def _place(self) -> tuple[str, Iterations]:
         """The loop around, and the numbers of its iterations and of those around it."""

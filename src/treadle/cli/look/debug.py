@@ -12,7 +12,7 @@ import click
 
 import treadle
 from treadle.cli.options import Inputs, Piped, feed_options
-from treadle.cli.output import working
+from treadle.cli.output import echo, working
 from treadle.cli.verb import Verb, model_argument
 from treadle.errors import InputError, TreadleError
 
@@ -153,8 +153,8 @@ class Prompt(cmd.Cmd):
         for path in paths[max(0, at - _NEAR) : at + _NEAR + 1]:
             results = ", ".join(value.name if value else "" for value in steps[path].results)
             operands = ", ".join(value.name if value else "" for value in reads(steps[path]))
-            mark = "->" if path == here else "  "
-            self._tell(f"{mark} {path}  {results} = {operator_of(steps[path])} ({operands})")
+            mark, name = "->" if path == here else "  ", path.rpartition("/")[2]
+            self._tell(f"{mark} {name}  {results} = {operator_of(steps[path])} ({operands})")
 
     def do_quit(self, _: str) -> bool:
         """End the run and the prompt: quit."""
@@ -191,7 +191,7 @@ class Prompt(cmd.Cmd):
         return False
 
     def _tell(self, text: str) -> None:
-        click.echo(text)
+        echo(text)
 
 
 class _End(Exception):
