@@ -48,7 +48,8 @@ FURTHER = (
     "averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
     "batchnorm_epsilon", "clip_default_inbounds", "clip_default_int8_inbounds",
     "clip_default_int8_max", "cumsum_2d_int32", "depthtospace_crd_mode_example",
-    "dequantizelinear_e4m3fn_float16", "dropout_default_mask", "dropout_default_old",
+    "dequantizelinear_e4m3fn_float16", "dft_axis", "dft_irfft", "dft_irfft_opset19",
+    "dropout_default_mask", "dropout_default_old",
     "einsum_batch_diagonal", "einsum_sum", "gridsample_bicubic_align_corners_1_additional_1",
     "gridsample_reflection_padding", "gridsample_volumetric_nearest_align_corners_1",
     "hardmax_axis_2", "isinf_float16", "lppool_2d_dilations", "maxpool_2d_dilations",
@@ -68,8 +69,6 @@ OF_CONSTANTS = (
 )  # fmt: skip
 """Cases that have an older form only if their operands, but for the first, are constants."""
 NO_FORM = {
-    "dft_axis": "axis is computed in the run",
-    "dft_irfft_opset19": "the onesided inverse transform",
     "equal_string": "no older operator compares strings",
     "identity_sequence": "does not take seq",
     "if_seq": "the opset has no sequences",

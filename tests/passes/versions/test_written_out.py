@@ -143,6 +143,15 @@ def test_grids_of_a_computed_size(aligned, extents, rng):
     gives_the_same(text, 20, 9, {"t": theta, "s": np.array([1, 3, *extents])}, 1e-5)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -2, 2, 5])
+@pytest.mark.parametrize("attributes", ["inverse = 1, onesided = 1", "onesided = 0"])
+def test_transforms_along_a_computed_axis(axis, attributes, rng):
+    text = f"""g (float[3,1,2] x, int64 a) => (float[P,Q,R] y) {{
+      y = DFT <{attributes}> (x, , a) }}"""
+    feeds = {"x": np.float32(rng.normal(size=(3, 1, 2))), "a": np.array(axis)}
+    gives_the_same(text, 20, 9, feeds, 1e-5)
+
+
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("rows", [0, 3])
 def test_branches_of_unlike_shapes_run_one_at_a_time(taken, rows):

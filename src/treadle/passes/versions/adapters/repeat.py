@@ -1,4 +1,4 @@
-"""Loops that adapters make: a body written by another Rewriter, which may read any outer value."""
+"""Loops and Ifs that adapters make: bodies written by another Rewriter, reading any outer value."""
 
 from __future__ import annotations
 
@@ -50,17 +50,37 @@ def repeated(at: Rewriter, trip: Value, start: Sequence[Value], body: Body) -> t
     turn = body(inner, i, carried)
     results = (turn.go, *(_own(inner, value) for value in (*turn.carried, *turn.stacked)))
     outer = _outer(inner, (i, *carried), results)
-    params = [_param(inner, "outer", at.fact(value).type) for value in outer]
-    given: dict[Value, Value | None] = dict(zip(outer, params, strict=True))
-    block = Block(
-        (i, *carried, *params),
-        tuple(inner.constants),
-        tuple(with_operands(step, given) for step in inner.steps),
-        substitute(results, given),
-        name="repeat",
-    )
+    block = _closed(inner, (i, *carried), outer, results)
     roles: list[Role] = [Iteration(), *(Carried() for _ in carried), *(Invariant() for _ in outer)]
     return at.loop(trip, block, roles, (*start, *outer), [Stacked() for _ in turn.stacked])
+
+
+def chosen(
+    at: Rewriter, condition: Value, then: Callable[[Rewriter], Value],
+    otherwise: Callable[[Rewriter], Value],
+) -> Value:  # fmt: skip
+    """The result of one of two branches, by an If; only that branch runs."""
+    made = []
+    for name, write in (("then", then), ("else", otherwise)):
+        inner = replace(at, steps=[], constants=[], path=f"{at.path}/{name}_{len(at.steps)}")
+        made.append((inner, (_own(inner, write(inner)),)))
+    read = [value for inner, results in made for value in _outer(inner, (), results)]
+    outer = list(dict.fromkeys(read))
+    blocks = [_closed(inner, (), outer, results) for inner, results in made]
+    return at.branch(condition, blocks[0], blocks[1], outer)[0]
+
+
+def _closed(
+    inner: Rewriter, own: Sequence[Value], outer: Sequence[Value], results: Sequence[Value | None]
+) -> Block:
+    """The block of what was written, with params for the outer values behind its own."""
+    params = [_param(inner, "outer", inner.fact(value).type) for value in outer]
+    given: dict[Value, Value | None] = dict(zip(outer, params, strict=True))
+    steps = tuple(with_operands(step, given) for step in inner.steps)
+    return Block(
+        (*own, *params), tuple(inner.constants), steps, substitute(tuple(results), given),
+        name="written",
+    )  # fmt: skip
 
 
 def any_of(at: Rewriter, flags: Value) -> Value:

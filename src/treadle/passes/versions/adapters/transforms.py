@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -12,6 +13,7 @@ from treadle import ops
 from treadle.errors import TreadleError
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.images import blocks_in_image
+from treadle.passes.versions.adapters.repeat import chosen
 from treadle.passes.versions.adapters.steps import first, having, operand, two, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
@@ -29,10 +31,44 @@ def axis_to_input(at: Rewriter, step: Leaf) -> Adapted:
 
 @down("DFT", 20)
 def axis_to_attribute(at: Rewriter, step: Leaf) -> Adapted:
-    """Turn the input `axis` into an attribute, if it is constant; its default was 1, not -2."""
-    value = operand(step, 2)
-    axis = -2 if value is None else int(at.constant_of(value, "axis").item())
-    return having(replace(step, operands=step.operands[:2]), axis=axis % at.rank(first(step)))
+    """Turn the input `axis` into an attribute, 1 by default; Ifs choose a computed one."""
+    value, rank = operand(step, 2), at.rank(first(step))
+    array = np.array(-2) if value is None else at.array(value)
+    if array is None and value is not None:
+        return _transform_along(at, step, value, rank)
+    axis = int(at.constant_of(value, "axis").item()) if array is None else int(array.item())
+    return having(replace(step, operands=step.operands[:2]), axis=axis % rank)
+
+
+def _transform_along(at: Rewriter, step: Leaf, axis: Value, rank: int) -> Value:
+    """The transform along the axis that the run gives; the last axis has the parts of numbers."""
+    given = {name: at.attributes(step)[name] for name in ("inverse", "onesided")}
+    given_length = operand(step, 1)
+    wide = at.reshape(at.cast(axis, DType.INT64), 1)
+    below = at.op("Less", wide, at.ints(0))
+    wide = at.op("Where", below, at.op("Add", wide, at.ints(rank)), wide)
+    axes = [
+        k
+        for k in range(rank - 1)
+        if at.dim(first(step), k) != 1 or given_length or not _is_real(given)
+    ]
+    if not axes:
+        raise NoForm("a transform of length 0 along every axis")
+    # an axis that is out of range, or along which no transform is possible, ends the run
+    numbers = at.ints(*(k if k in axes else rank for k in range(rank - 1)))
+    wide = at.op("Gather", numbers, wide, axis=0)
+    wide = at.op("Gather", at.ints(*range(rank - 1)), wide, axis=0)
+
+    def along(left: Sequence[int], inner: Rewriter) -> Value:
+        def here(at: Rewriter) -> Value:
+            return at.op("DFT", first(step), given_length, axis=left[0], **given)
+
+        if len(left) == 1:
+            return here(inner)
+        is_here = inner.reshape(inner.op("Equal", wide, inner.ints(left[0])))
+        return chosen(inner, is_here, here, partial(along, left[1:]))
+
+    return along(axes, at)
 
 
 @down("DFT", 17)
@@ -44,27 +80,46 @@ def transform(at: Rewriter, step: Leaf) -> Adapted:
     length, parts = at.dim(x, axis), at.dim(x, -1)
     wanted = operand(step, 1)
     size = length if wanted is None else int(at.constant_of(wanted, "dft_length").item())
+    if wanted is None and _is_real(given) and isinstance(length, int):
+        size = 2 * (length - 1)
     if not isinstance(length, int) or not isinstance(size, int) or not isinstance(parts, int):
         raise NoForm("a Fourier transform of a length that is not known", "fix its extents")
+    if size < 1:
+        raise NoForm("a transform of length 0")
     matrix = _matrix(length, size, parts, given)
     return _by_matrix(at, x, matrix, (axis, rank - 1), matrix.shape[2:])
 
 
-def _matrix(length: int, size: int, parts: int, given: dict[str, int]) -> np.ndarray:
+def _matrix(length: int, size: int, parts: int, given: Mapping[str, int]) -> np.ndarray:
     """The weights of each input entry in each result: [length, parts, bins, 2 or 1]."""
+    if _is_real(given):
+        return _real_matrix(length, size, parts)
     used = min(length, size)
     sign, scale = (1, 1 / size) if given["inverse"] else (-1, 1.0)
-    whole = size // 2 + 1
-    is_real = bool(given["onesided"] and given["inverse"])
-    bins = whole if given["onesided"] and not given["inverse"] else size
-    if is_real:
-        raise NoForm("the onesided inverse transform")
+    bins = size // 2 + 1 if given["onesided"] else size
     angle = sign * 2 * np.pi * np.outer(np.arange(used), np.arange(bins)) / size
     cosine, sine = np.cos(angle) * scale, np.sin(angle) * scale
     matrix = np.zeros((length, parts, bins, 2))
     matrix[:used, 0] = np.stack([cosine, sine], -1)
     if parts == 2:
         matrix[:used, 1] = np.stack([-sine, cosine], -1)
+    return matrix
+
+
+def _is_real(given: Mapping[str, int]) -> bool:
+    """Whether it gives real numbers of the half of a spectrum: the onesided inverse transform."""
+    return bool(given["onesided"] and given["inverse"])
+
+
+def _real_matrix(length: int, size: int, parts: int) -> np.ndarray:
+    """The same for the onesided inverse: bins but the first and the middle one count twice."""
+    bins = min(length, size // 2 + 1)
+    angle = 2 * np.pi * np.outer(np.arange(bins), np.arange(size)) / size
+    counts = np.array([1 if k in (0, size / 2) else 2 for k in range(bins)])[:, None] / size
+    matrix = np.zeros((length, parts, size, 1))
+    matrix[:bins, 0, :, 0] = np.cos(angle) * counts
+    if parts == 2:
+        matrix[:bins, 1, :, 0] = -np.sin(angle) * counts
     return matrix
 
 
