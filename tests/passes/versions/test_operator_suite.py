@@ -30,7 +30,7 @@ RANDOM = {
 }  # fmt: skip
 REFUSED_IN_13 = {
     "BitCast", "Cast", "CastLike", "DequantizeLinear", "ImageDecoder", "OptionalGetElement",
-    "OptionalHasElement", "QuantizeLinear", "RegexFullMatch", "STFT", "StringConcat", "StringSplit",
+    "OptionalHasElement", "QuantizeLinear", "RegexFullMatch", "StringConcat", "StringSplit",
 }  # fmt: skip
 """Operators with a case that has no form in opset 13, most for its element types."""
 REFUSED = {

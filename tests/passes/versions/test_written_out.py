@@ -152,6 +152,16 @@ def test_transforms_along_a_computed_axis(axis, attributes, rng):
     gives_the_same(text, 20, 9, feeds, 1e-5)
 
 
+@pytest.mark.parametrize(("operand", "extra"), [("l", ", int64 l"), ("w", ", float[W] w")])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_short_transforms_of_a_computed_length(operand, extra, parts, rng):
+    text = f"""g (float[B,N,{parts}] x, int64 s{extra}) => (float[P,Q,R,S] y) {{
+      y = STFT <onesided = {2 - parts}> (x, s, {", l" if operand == "l" else "w"}) }}"""
+    length = {"l": np.array(5), "w": np.float32(rng.random(5))}[operand]
+    feeds = {"x": np.float32(rng.normal(size=(2, 17, parts))), "s": np.array(3), operand: length}
+    gives_the_same(text, 17, 9, feeds, 1e-4)
+
+
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("rows", [0, 3])
 def test_branches_of_unlike_shapes_run_one_at_a_time(taken, rows):

@@ -13,6 +13,7 @@ from treadle import ops
 from treadle.errors import TreadleError
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.images import blocks_in_image
+from treadle.passes.versions.adapters.masks import places
 from treadle.passes.versions.adapters.repeat import chosen
 from treadle.passes.versions.adapters.steps import first, having, operand, two, without
 from treadle.passes.versions.rewriter import Rewriter
@@ -147,20 +148,60 @@ def _by_matrix(
 def short_transforms(at: Rewriter, step: Leaf) -> Adapted:
     """Gather each frame, weight it by the window, and transform it."""
     signal, given = first(step), at.attributes(step)
-    hop = int(at.constant_of(operand(step, 1), "frame_step").item())
-    window = operand(step, 2)
-    size = at.dim(window, 0) if window is not None else None
-    if operand(step, 3) is not None:
-        size = int(at.constant_of(operand(step, 3), "frame_length").item())
-    length, parts = at.dim(signal, 1), at.dim(signal, 2)
-    if not isinstance(size, int) or not isinstance(length, int) or not isinstance(parts, int):
-        raise NoForm("a Fourier transform of a length that is not known", "fix its extents")
-    starts = np.arange((length - size) // hop + 1) * hop
-    frames = at.op("Gather", signal, at.const(starts[:, None] + np.arange(size)), axis=1)
+    window, parts, given_step = operand(step, 2), at.dim(signal, 2), operand(step, 1)
+    if not isinstance(parts, int) or given_step is None:
+        raise NoForm("how many parts a number has is not known", "fix the last extent")
+    size = _frame_size(at, window, operand(step, 3))
+    hop = at.reshape(at.cast(given_step, DType.INT64), 1)
+    count = at.op("Div", at.op("Sub", at.extent(signal, 1), size), hop)
+    starts = at.op("Mul", places(at, at.op("Add", count, at.ints(1))), hop)
+    where = at.op("Add", at.unsqueeze(starts, 1), places(at, size))
+    frames = at.op("Gather", signal, where, axis=1)
     if window is not None:
         frames = at.op("Mul", frames, at.unsqueeze(window, 1))
-    matrix = _matrix(size, size, parts, {"inverse": 0, "onesided": given["onesided"]})
+    known = at.array(size)
+    if known is None:
+        return _by_computed_waves(at, frames, size, parts, bool(given["onesided"]))
+    length = int(known.item())
+    matrix = _matrix(length, length, parts, {**given, "inverse": 0})
     return _by_matrix(at, frames, matrix, (2, 3), matrix.shape[2:])
+
+
+def _frame_size(at: Rewriter, window: Value | None, length: Value | None) -> Value:
+    """The length of a frame, int64[1]."""
+    if length is not None:
+        array = at.array(length)
+        if array is not None:
+            return at.ints(int(array.item()))
+        return at.reshape(at.cast(length, DType.INT64), 1)
+    if window is None:
+        raise NoForm("neither a window nor a frame length is given")
+    return at.extent(window, 0)
+
+
+def _by_computed_waves(
+    at: Rewriter, frames: Value, size: Value, parts: int, onesided: bool
+) -> Value:
+    """The transform of [batch, frames, size, parts] by cosines and sines of the run."""
+    dtype = at.dtype(frames)
+    work = dtype if dtype in _DOUBLES else DType.FLOAT32
+    bins = size
+    if onesided:
+        bins = at.op("Add", at.op("Div", size, at.ints(2)), at.ints(1))
+    turns = at.op("Mul", at.unsqueeze(places(at, size), 1), places(at, bins))
+    turns = at.op("Sub", turns, at.op("Mul", at.op("Div", turns, size), size))
+    turns = at.op("Div", at.cast(turns, DType.FLOAT64), at.cast(size, DType.FLOAT64))
+    angle = at.op("Mul", turns, at.const(2 * np.pi, DType.FLOAT64))
+    cosine, sine = (at.cast(at.op(op, angle), work) for op in ("Cos", "Sin"))
+    columns = [at.op("Gather", at.cast(frames, work), at.const(np.array(k)), axis=3)
+               for k in range(parts)]  # fmt: skip
+    real, imaginary = at.op("MatMul", columns[0], cosine), at.op("MatMul", columns[0], sine)
+    imaginary = at.op("Neg", imaginary)
+    if parts == 2:
+        real = at.op("Add", real, at.op("MatMul", columns[1], sine))
+        imaginary = at.op("Add", imaginary, at.op("MatMul", columns[1], cosine))
+    made = at.concat(at.unsqueeze(real, 3), at.unsqueeze(imaginary, 3), axis=3)
+    return at.cast(made, dtype)
 
 
 @down("Col2Im", 18)
