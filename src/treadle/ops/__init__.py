@@ -31,6 +31,7 @@ from treadle.ops.proto import (
     result_names,
 )
 from treadle.ops.random import RANDOM, set_seed
+from treadle.ops.ranks import rank_fault
 from treadle.ops.schema import (
     AttributeRule,
     Formal,
@@ -107,6 +108,7 @@ __all__ = [
     "newest_opset",
     "operand_names",
     "pack",
+    "rank_fault",
     "requires",
     "resolve_copies",
     "result_bytes",

@@ -70,7 +70,7 @@ def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any])
 
 def _with_ranks_checked(op: str, body: Prepared) -> Prepared:
     def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
-        fault = rank_fault(op, inputs)
+        fault = rank_fault(op, [x.ndim if isinstance(x, np.ndarray) else None for x in inputs])
         if fault:
             raise ValueError(fault)
         return body(inputs)

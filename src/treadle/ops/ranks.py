@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +52,20 @@ _TABLE: Mapping[str, Sequence[_Ranks]] = {
 }
 
 
-def rank_fault(op: str, operands: Sequence[Any]) -> str:
-    """Why the ranks of a standard operator's operands are wrong; "" if they are not."""
-    for position, (wanted, array) in enumerate(zip(_TABLE.get(op, ()), operands, strict=False)):
-        if not isinstance(array, np.ndarray):
+def rank_fault(op: str, ranks: Sequence[int | None]) -> str:
+    """Why the ranks of a standard operator's operands are wrong; "" if they are not.
+
+    None for an operand that is absent or no tensor.
+    """
+    for position, (wanted, rank) in enumerate(zip(_TABLE.get(op, ()), ranks, strict=False)):
+        if rank is None:
             continue
-        least = operands[0].ndim if wanted.is_first else wanted.least
+        least = (ranks[0] or 0) if wanted.is_first else wanted.least
         most = least if wanted.is_first else wanted.most
-        if array.ndim < least or (most is not None and array.ndim > most):
+        if rank < least or (most is not None and rank > most):
             words = f"{least}" if least == most else f"{least} or more"
             as_first = ", as operand 0 has" if wanted.is_first else ""
-            return f"operand {position} has rank {array.ndim}, wanted {words}{as_first}"
+            return f"operand {position} has rank {rank}, wanted {words}{as_first}"
     return ""
 
 

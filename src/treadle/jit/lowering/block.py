@@ -117,6 +117,7 @@ def _lower_leaf(
         return lower_host_call(builder, leaf, operands)
     mark = builder.mark()
     try:
+        _expect_ranks(leaf, operands)
         given = {**attributes_of(leaf), "results": len(leaf.results)}
         made = lower(builder, operands, given)
         return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
@@ -125,6 +126,14 @@ def _lower_leaf(
     except Declined as why:
         builder.back(mark)
         return _called(builder, leaf, operands, why)
+
+
+def _expect_ranks(leaf: Leaf, operands: Sequence[Node | None]) -> None:
+    """Raise Declined for ranks that the standard does not allow: interp's kernel reports them."""
+    ranks = [None if node is None else len(node.shape) for node in operands]
+    fault = "" if leaf.domain else ops.rank_fault(leaf.op, ranks)
+    if fault:
+        raise Declined(fault)
 
 
 def _wanted(leaf: Leaf, made: Sequence[Node | None]) -> Sequence[Node | None]:

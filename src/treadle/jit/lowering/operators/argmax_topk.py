@@ -13,7 +13,8 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import ArgTopK, Axis, Cumulative, Gather, Node, Number
 from treadle.jit.lowering.counted_loop import Nodes
-from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, same, steps
+from treadle.jit.lowering.operators.axes import nonnegative_axis
+from treadle.jit.lowering.operators.gather_scatter import same, steps
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import NARROW, lowers
 
@@ -53,7 +54,7 @@ def _extreme(
     function: str, builder: KernelBuilder, operands: Nodes, attributes: Attributes
 ) -> Node:
     x = operands[0]
-    axis = nonnegative_index(attributes["axis"], len(x.shape))
+    axis = nonnegative_axis(attributes["axis"], len(x.shape))
     if not x.shape:
         return builder.scalar(0, DType.INT64)
     keys = ordered(builder, x)
@@ -79,7 +80,7 @@ for _op, _function in (("ArgMax", "max"), ("ArgMin", "min")):
 def hardmax(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
     """1 at the first largest element along the axis, 0 elsewhere."""
     x = operands[0]
-    axis = nonnegative_index(attributes["axis"], len(x.shape))
+    axis = nonnegative_axis(attributes["axis"], len(x.shape))
     if not x.shape or 0 in x.shape:
         return x
     where = first_of(builder, ordered(builder, x), "max", axis, keep=True)
@@ -120,7 +121,7 @@ def _selected(
     builder: KernelBuilder, node: Node, count: Number, attributes: Attributes
 ) -> Sequence[Node]:
     given, rank = node.shape, len(node.shape)
-    axis = nonnegative_index(attributes["axis"], rank)
+    axis = nonnegative_axis(attributes["axis"], rank)
     if not rank or (isinstance(count, int) and count < 1):
         raise Declined(
             f"{count} items of a tensor of rank {rank}: at least one item and axis are needed"
@@ -150,7 +151,7 @@ def _axis(builder: KernelBuilder, along: Node, rank: int) -> int:
     """The axis, counted from the front; for rank 1 it may be computed at run time."""
     (axis,) = builder.elements(along, "an axis")
     if isinstance(axis, int):
-        return nonnegative_index(axis, rank)
+        return nonnegative_axis(axis, rank)
     if rank != 1:
         raise Declined("an axis that is not constant")
     ends = (builder.map("equal", axis, builder.dim(n), dtype=DType.BOOL) for n in (0, -1))

@@ -25,6 +25,7 @@ from treadle.jit.kernel.ir import (
     Take,
 )
 from treadle.jit.kernel.node_text import show_node
+from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.registry import lowers
 
 Attributes = Mapping[str, Any]
@@ -32,13 +33,6 @@ _MOST_RUNS = 8
 """Runs of constant indices that are as many views."""
 _ML = "ai.onnx.ml"
 _WHOLE = (DType.INT64, DType.INT32)
-
-
-def nonnegative_index(axis: int, rank: int) -> int:
-    """The axis counted from the front; raises Declined if it is out of range for the rank."""
-    if not -rank <= axis < max(rank, 1):
-        raise Declined(f"axis {axis} of a tensor of rank {rank}")
-    return axis + rank if axis < 0 else axis
 
 
 def same(axis: int) -> Axis:
@@ -59,7 +53,7 @@ def steps(builder: KernelBuilder, rank: int, axis: int, extent: Number) -> Node:
 def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
     """np.take(data, indices, axis)."""
     data, indices = operands
-    axis = attributes["axis"] % max(len(data.shape), 1)
+    axis = nonnegative_axis(attributes["axis"], len(data.shape))
     if not data.shape or indices.dtype not in _WHOLE:
         raise Declined(
             f"data {show_node(data)} and indices {show_node(indices)}: an axis and int32 or int64"
@@ -137,7 +131,7 @@ def _at(builder: KernelBuilder, data: Node, axis: int, index: int, shape: Shape)
 def _along(builder: KernelBuilder, data: Node, indices: Node, axis: int) -> IndexTuple:
     """The positions of GatherElements: the index along one axis, its own one along the others."""
     rank = len(data.shape)
-    axis = nonnegative_index(axis, rank)
+    axis = nonnegative_axis(axis, rank)
     if not rank or len(indices.shape) != rank or indices.dtype not in _WHOLE:
         raise Declined(
             f"indices {show_node(indices)} of data {show_node(data)}: equal ranks"
@@ -252,9 +246,7 @@ def reverse_sequence(
     """Reverse the first lengths[b] time steps of batch b."""
     x, lengths = operands
     given, rank = x.shape, len(x.shape)
-    batch, time = (
-        nonnegative_index(attributes[name], rank) for name in ("batch_axis", "time_axis")
-    )
+    batch, time = nonnegative_axes((attributes["batch_axis"], attributes["time_axis"]), rank)
     ends = builder.reshape(lengths, [given[k] if k == batch else 1 for k in range(rank)])
     now = steps(builder, rank, time, given[time])
     turned = builder.map("sub", builder.map("sub", ends, builder.scalar(1, DType.INT64)), now)

@@ -23,6 +23,7 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
 )
 from treadle.jit.kernel.node_text import show_node
+from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.slice import axis_slice, sliced, strided, times_within
 from treadle.jit.lowering.registry import lowers
 from treadle.messages import join_words
@@ -162,7 +163,7 @@ def squeeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
             if isinstance(extent, SymbolicDim):
                 builder.expect(builder.map("not", builder.compare("equal", extent, 1)))
     else:
-        gone = {axis % len(given) if given else 0 for axis in axes}
+        gone = set(nonnegative_axes(axes, len(given)))
     return dropped(builder, operands[0], gone)
 
 
@@ -181,7 +182,7 @@ def unsqueeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -
     given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     assert axes is not None
     rank = len(given) + len(axes)
-    new, rest = {axis % rank for axis in axes}, iter(given)
+    new, rest = set(nonnegative_axes(axes, rank)), iter(given)
     return builder.reshape(operands[0], tuple(1 if k in new else next(rest) for k in range(rank)))
 
 
@@ -190,6 +191,8 @@ def transpose(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -
     """result.shape[k] = operand.shape[perm[k]]."""
     given = operands[0].shape
     perm = attributes.get("perm") or range(len(given))[::-1]
+    if sorted(perm) != list(range(len(given))):
+        raise Declined(f"a permutation {list(perm)} of {len(given)} axes")
     where = {axis: k for k, axis in enumerate(perm)}
     axes = [Axis(0, ((where[k], 1),)) for k in range(len(given))]
     return builder.view(operands[0], [given[axis] for axis in perm], axes)
@@ -232,7 +235,7 @@ def slice_(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> N
         builder.elements(operands[4], "steps") if operands[4:] and operands[4] is not None else None
     )
     for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        axis = (axes[k] if axes else k) % max(len(x.shape), 1)
+        axis = nonnegative_axis(axes[k] if axes else k, len(x.shape))
         step = by[k] if by else 1
         if isinstance(step, int):
             x = sliced(builder, x, axis, start, end, step)
@@ -245,7 +248,7 @@ def slice_(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> N
 def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
     """Parts along an axis: of given sizes, or equal ones."""
     x = operands[0]
-    axis = attributes.get("axis", 0) % max(len(x.shape), 1)
+    axis = nonnegative_axis(attributes.get("axis", 0), len(x.shape))
     if "split" in attributes:
         sizes: list[Number] = list(attributes["split"])
     elif len(operands) > 1 and operands[1] is not None:
@@ -275,7 +278,8 @@ def _alike(builder: KernelBuilder, extent: Number, count: int, *, is_uneven: boo
 @lowers("Concat", 4, 11, 13)
 def concat(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
     """Concatenate along an axis."""
-    return concat_along(builder, operands, attributes["axis"] % max(len(operands[0].shape), 1))
+    axis = nonnegative_axis(attributes["axis"], len(operands[0].shape))
+    return concat_along(builder, operands, axis)
 
 
 def _kind(node: Node) -> tuple[DType, int]:

@@ -10,7 +10,8 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import FlatNonzero, Node, Reduce
 from treadle.jit.kernel.node_text import show_node
-from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, picked
+from treadle.jit.lowering.operators.axes import nonnegative_axis
+from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.registry import lowers
 
@@ -57,5 +58,5 @@ def compress(builder: KernelBuilder, operands: Sequence[Node], attributes: Attri
         builder,
         data,
         nonzero_positions(builder, condition),
-        nonnegative_index(axis, len(data.shape)),
+        nonnegative_axis(axis, len(data.shape)),
     )

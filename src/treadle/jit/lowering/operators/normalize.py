@@ -16,7 +16,7 @@ from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.argmax_topk import hardmax
-from treadle.jit.lowering.operators.gather_scatter import nonnegative_index
+from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import NARROW, TABLE, Lowering, in_float32, lowers
 
@@ -49,7 +49,7 @@ def standard(
 
 
 def _behind(axis: int, node: Node) -> list[int]:
-    return list(range(nonnegative_index(axis, len(node.shape)), len(node.shape)))
+    return list(range(nonnegative_axis(axis, len(node.shape)), len(node.shape)))
 
 
 @lowers("LayerNormalization", 17)
@@ -155,7 +155,7 @@ def mean_variance_normalization(
     """(x - mean) / (standard deviation + 1e-9) over the axes."""
     x = operands[0]
     n = Numbers(builder, x.dtype)
-    axes = [nonnegative_index(axis, len(x.shape)) for axis in attributes["axes"]]
+    axes = [nonnegative_axis(axis, len(x.shape)) for axis in attributes["axes"]]
     mean = mean_of(builder, n, x, axes)
     spread = n.sub(mean_of(builder, n, n.mul(x, x), axes), n.mul(mean, mean))
     return n.div(n.sub(x, mean), n.add(n.sqrt(spread), 1e-9))
@@ -169,7 +169,7 @@ def lp_normalization(builder: KernelBuilder, operands: Operands, attributes: Att
     n = Numbers(builder, x.dtype)
     size = n.abs(x) if is_first else n.mul(x, x)
     total = reduced(
-        builder, "add", size, [nonnegative_index(attributes["axis"], len(x.shape))], keep=True
+        builder, "add", size, [nonnegative_axis(attributes["axis"], len(x.shape))], keep=True
     )
     norm = total if is_first else n.sqrt(total)
     return n.where(n.holds("equal", norm, 0), 0, n.div(x, norm))
@@ -179,7 +179,7 @@ def _by_rows(
     newer: Lowering, builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
     """Opsets 1 to 12: flatten the axes from `axis` on into one axis."""
-    x, first = operands[0], nonnegative_index(attributes["axis"], len(operands[0].shape))
+    x, first = operands[0], nonnegative_axis(attributes["axis"], len(operands[0].shape))
     if 0 in x.shape:
         node: Node = x
         return node

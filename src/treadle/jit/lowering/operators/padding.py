@@ -12,7 +12,8 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, array_of, extents_of, packed
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number, SymbolicDim
-from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, picked, same, steps
+from treadle.jit.lowering.operators.axes import nonnegative_axis
+from treadle.jit.lowering.operators.gather_scatter import picked, same, steps
 from treadle.jit.lowering.operators.layout import concat_along, extent_of, whole_numbers
 from treadle.jit.lowering.registry import lowers
 
@@ -156,7 +157,7 @@ def _old_pad(
 
 
 def _widths(rank: int, each: Sequence[Number], where: Sequence[int] | None) -> list[Widths]:
-    axes = list(range(rank)) if where is None else [nonnegative_index(axis, rank) for axis in where]
+    axes = list(range(rank)) if where is None else [nonnegative_axis(axis, rank) for axis in where]
     if len(each) != 2 * len(axes):
         raise Declined(f"{len(each)} pads for {len(axes)} axes")
     widths: list[Widths] = [(0, 0)] * rank
@@ -177,7 +178,7 @@ def tile_1(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """Tile-1: repeated along one axis."""
     x, tiles, where = operands
     axis, count = (
-        nonnegative_index(int(array_of(where, "an axis").item()), len(x.shape)),
+        nonnegative_axis(int(array_of(where, "an axis").item()), len(x.shape)),
         builder.extent(tiles),
     )
     return tiled(builder, x, [count if k == axis else 1 for k in range(len(x.shape))])
@@ -203,7 +204,7 @@ def one_hot(builder: KernelBuilder, operands: Operands, attributes: Attributes) 
     indices, depth, values = operands
     extent = builder.extent(depth)
     given, rank = indices.shape, len(indices.shape) + 1
-    axis = nonnegative_index(attributes["axis"], rank)
+    axis = nonnegative_axis(attributes["axis"], rank)
     where = builder.reshape(builder.cast(indices, DType.INT64), (*given[:axis], 1, *given[axis:]))
     hot = steps(builder, rank, axis, extent)
     wrapped = builder.map("add", where, builder.dim(extent))

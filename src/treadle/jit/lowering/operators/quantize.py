@@ -15,7 +15,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.lowering.operators.gather_scatter import nonnegative_index
+from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.integer_product import centred, whole_product
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import Lowering, lowers
@@ -68,10 +68,9 @@ def _spread(builder: KernelBuilder, part: Node, node: Node, axis: int) -> Node:
     if part.size == 1:
         return builder.reshape(part, ())
     rank = len(node.shape)
-    if not -rank <= axis < rank:
-        raise Declined("an axis that is out of range")
-    builder.expect_equal(node.shape[axis], part.size)
-    return builder.reshape(part, tuple(part.size if k == axis % rank else 1 for k in range(rank)))
+    along = nonnegative_axis(axis, rank)
+    builder.expect_equal(node.shape[along], part.size)
+    return builder.reshape(part, tuple(part.size if k == along else 1 for k in range(rank)))
 
 
 def _by_blocks(
@@ -79,7 +78,7 @@ def _by_blocks(
 ) -> Node:
     """An operator on x with the axis of blocks split in two: blocks, and what is in them."""
     x, size, rank = operands[0], attributes["block_size"], len(operands[0].shape)
-    axis = nonnegative_index(attributes.get("axis", 1), rank)
+    axis = nonnegative_axis(attributes.get("axis", 1), rank)
     shape = extents_of(x)
     blocks = shape[axis] // size
     scales = (*shape[:axis], blocks, *shape[axis + 1 :])

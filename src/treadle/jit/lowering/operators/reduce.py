@@ -11,6 +11,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, Number, Reduce, SymbolicDim
+from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.layout import dropped, whole_numbers
 from treadle.jit.lowering.registry import as_floats, in_float32, lowers
 
@@ -125,7 +126,7 @@ def _reduction(
     if not axes and attributes.get("noop_with_empty_axes"):
         chosen: set[int] = set()
     else:
-        chosen = {axis % max(rank, 1) for axis in axes} if axes else set(range(rank))
+        chosen = set(nonnegative_axes(axes, rank)) if axes else set(range(rank))
     return form(builder, x, sorted(chosen), bool(attributes["keepdims"]))
 
 
@@ -145,7 +146,7 @@ def _softmax(
 ) -> Node:
     """exp(x - max(x)) over its sum, or x - max(x) - log(sum(exp(x - max(x))))."""
     x = operands[0]
-    axes = [attributes["axis"] % max(len(x.shape), 1)]
+    axes = [nonnegative_axis(attributes["axis"], len(x.shape))]
     if 0 in x.shape:
         return x
     shifted = builder.map("sub", x, reduced(builder, "max", x, axes, keep=True))

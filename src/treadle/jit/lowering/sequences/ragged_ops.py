@@ -16,7 +16,8 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import BOXED_DOMAIN, Empty, HostCall, Kind, Node
 from treadle.jit.lowering.boxing import OBJECT, box_call
-from treadle.jit.lowering.operators.gather_scatter import nonnegative_index, steps
+from treadle.jit.lowering.operators.axes import nonnegative_axis
+from treadle.jit.lowering.operators.gather_scatter import steps
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.sequences.ragged import (
     Ragged,
@@ -138,7 +139,7 @@ def _concat(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Nodes:
     """ConcatFromSequence: along an axis, or along a new one."""
     items, attributes = _list(leaf, operands), _attributes(leaf)
     is_new = bool(attributes["new_axis"])
-    axis = nonnegative_index(attributes["axis"], items.rank + is_new)
+    axis = nonnegative_axis(attributes["axis"], items.rank + is_new)
     return [
         moved(builder, stacked(builder, items), axis)
         if is_new
@@ -151,7 +152,7 @@ def _split(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
     x, sizes = (*operands, None)[:2]
     assert x is not None
     attributes = _attributes(leaf)
-    axis, known = nonnegative_index(attributes["axis"], len(x.shape)), _known(leaf)
+    axis, known = nonnegative_axis(attributes["axis"], len(x.shape)), _known(leaf)
     extent = x.shape[axis]
     if sizes is None:
         ones = builder.expand(builder.scalar(1, DType.INT64), (extent,))

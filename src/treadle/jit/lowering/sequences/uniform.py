@@ -26,6 +26,7 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
 )
+from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.operators.slice import axis_slice
@@ -128,7 +129,7 @@ def concat(builder: KernelBuilder, operands: Operands, attributes: Attributes) -
     (items,) = operands
     count, *shape = items.shape
     rank = len(shape) + bool(attributes["new_axis"])
-    axis = attributes["axis"] % max(rank, 1)
+    axis = nonnegative_axis(attributes["axis"], rank)
     if not rank:
         raise Declined("a concatenation of scalars")
     builder.expect(builder.compare("greater", count, 0))
@@ -144,7 +145,7 @@ def concat(builder: KernelBuilder, operands: Operands, attributes: Attributes) -
 def split(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """SplitToSequence: pieces of one length, or items without the axis."""
     x, sizes = (*operands, None)[:2]
-    axis = attributes["axis"] % max(len(x.shape), 1)
+    axis = nonnegative_axis(attributes["axis"], len(x.shape))
     extent: Number = x.shape[axis]
     each = 1 if sizes is None else _one_size(builder, array_of(sizes, "sizes"), extent)
     if each == 1:
