@@ -13,8 +13,6 @@ CASES = [
     "ReduceSum <axes = [{axis}]> (x)",
     "ReduceMax <axes = [{axis}], keepdims = 7> (x)",
     "ReduceMean <axes = [{axis}], keepdims = 0> (x)",
-    "Softmax <axis = {further}> (x)",
-    "LogSoftmax <axis = {further}> (x)",
     "Concat <axis = {axis}> (x, x)",
     "Gather <axis = {axis}> (x, first)",
     "Squeeze <axes = [{axis}]> (x)",
