@@ -1,4 +1,4 @@
-"""Axes that an operand has not, in a loop over a tensor whose rank only the run tells.
+"""Axes that an operand has not, in a loop over a tensor whose rank is unknown before the run.
 
 Type inference cannot refuse them, so native code must fail where interp fails.
 """
