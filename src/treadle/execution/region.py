@@ -59,7 +59,7 @@ def prepare_region(
             return fall_back(refusal, operands, context, iterations)
         except RunError as error:
             raise _located(error, path, iterations) from error.__cause__
-        if isinstance(results, Pending):
+        if type(results) is not list and isinstance(results, Pending):
             return stand_in(results, act, operands, context, iterations)
         return results
 

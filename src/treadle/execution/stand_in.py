@@ -50,5 +50,5 @@ class StandIn:
         if code.was_met:
             code.start()
         code.was_met = context.outputs_may_alias = True
-        context.pending.append(code)
+        context.pending = [*(context.pending or ()), code]
         return results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ from treadle.plan.abandoned import Abandoned
 from treadle.tracing import Iterations, Listener
 
 
-class Pending(ABC):
+class Pending:
     """Code that an engine will compile: which a Runnable returns instead of results.
 
     The other engines answer the call. `is_over`: it is compiled, or cannot be; `was_met`: a call
@@ -23,9 +22,9 @@ class Pending(ABC):
     is_over: bool
     was_met: bool
 
-    @abstractmethod
     def start(self, before: Callable[[], None] | None = None) -> None:
         """Have it compiled by another thread, once; the thread calls `before` first."""
+        raise NotImplementedError
 
 
 class Cancellable(Protocol):
@@ -85,7 +84,7 @@ class RunContext:
     declined: dict[Any, str] | None = None
     outputs_may_alias: bool = False
     abandoned: Abandoned | None = None
-    pending: list[Pending] = field(default_factory=list)
+    pending: list[Pending] | None = None
     waits: bool = False
 
     def decline(self, region: object, why: str) -> None:

@@ -85,7 +85,10 @@ class KernelCache:
         self, arrays: Sequence[np.ndarray], context: RunContext
     ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int]]:
         """The kernel for these arrays and the extents of its dynamic dims; raises Declined."""
-        shapes = self._shapes(arrays)
+        shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
+        watched = self.values.all
+        if watched:
+            shapes = (*shapes, *(arrays[k].tobytes() for k in watched))
         found = self.by_shapes.get(shapes)
         if found is None:
             found = self._awaited(shapes, arrays, context)
