@@ -123,6 +123,6 @@ def _held_at_once(survey: Survey) -> Iterator[str]:
         most = 0 if trips is None else trips.max(initial=0)
         if most > recording.LONG and path not in survey.loops:
             yield (
-                f"{path} ran {most} times, and its values were held at once: a loop inside"
-                " another one runs in windows only if inputs and constants give its length"
+                f"{path} ran {most} times, and its values were held at once: inputs and"
+                " constants do not give its length, and the loop around it runs often"
             )

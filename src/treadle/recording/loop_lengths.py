@@ -24,6 +24,8 @@ from treadle.ops import RANDOM
 
 LONG = 4_096
 """The number of iterations above which loops of the main block run in windows."""
+FEW = 64
+"""The number of times above which a body around a loop of unknown length is not run by itself."""
 Known = Mapping[Value, np.ndarray]
 """The values known before a run: constants and inputs."""
 
@@ -49,39 +51,42 @@ def long_steps(
 ) -> list[str]:
     """The paths of loops that may run more than `LONG` iterations, and of what is around them.
 
-    In order, outer ones first. A loop inside another one counts only if it is known to run so long;
-    so an outer loop in the list either runs in windows, or has a path inside it in the list. Given
+    In order, outer ones first. A loop whose length is unknown counts unless loops around it run
+    more than `FEW` times, or an unknown number of times: a body is then run too often. So an outer
+    loop in the list either runs in windows, or has a path inside it in the list. Given
     the paths of the steps on native code, other loops of the main block count from two iterations.
     """
     known = _known(model, feeds)
-    found = list(_long_steps(model.main, "main", known, is_in_loop=False))
+    found = list(_long_steps(model.main, "main", known, 1))
     if compiled is None:
         return found
     slow = [path for path in long_loops(model, feeds, 1) if path not in {*compiled, *found}]
     return [*found, *slow]
 
 
-def _long_steps(block: Block, path: str, known: Known, *, is_in_loop: bool) -> Iterator[str]:
+def _long_steps(block: Block, path: str, known: Known, around: int) -> Iterator[str]:
+    """The paths in a block that runs `around` times, as far as that is known."""
     for position, step in enumerate(block.steps):
         if not isinstance(step, Loop | Branch):
             continue
         here = step_path(path, step, position)
-        inner = list(_long_inside(step, here, known, is_in_loop))
-        if inner or (isinstance(step, Loop) and _is_long(step, known, is_in_loop)):
+        inner = list(_long_inside(step, here, known, around))
+        if inner or (isinstance(step, Loop) and _is_long(step, known, around)):
             yield here
             yield from inner
 
 
-def _long_inside(step: Loop | Branch, path: str, known: Known, is_in_loop: bool) -> Iterator[str]:
-    inside_loop = is_in_loop or isinstance(step, Loop)
+def _long_inside(step: Loop | Branch, path: str, known: Known, around: int) -> Iterator[str]:
+    if isinstance(step, Loop):
+        around *= max(0, min(_bounds(step, known), default=FEW + 1))
     for name, body in bodies(step):
         inner = _known_inside(step, body, known)
-        yield from _long_steps(body, f"{path}.{name}", inner, is_in_loop=inside_loop)
+        yield from _long_steps(body, f"{path}.{name}", inner, around)
 
 
-def _is_long(loop: Loop, known: Known, is_in_loop: bool) -> bool:
+def _is_long(loop: Loop, known: Known, around: int) -> bool:
     bounds = list(_bounds(loop, known))
-    return all(bound > LONG for bound in bounds) and (bool(bounds) or not is_in_loop)
+    return all(bound > LONG for bound in bounds) and (bool(bounds) or around <= FEW)
 
 
 def _known(model: Model, feeds: Mapping[str, Any]) -> Known:
