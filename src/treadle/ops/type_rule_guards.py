@@ -14,6 +14,7 @@ from treadle.ir import Leaf, Tensor, Type
 __all__ = ["needs_a_type", "why_no_rule"]
 
 _NEEDS_A_TYPE = {
+    ("", "EyeLike"),
     ("", "RegexFullMatch"),
     ("ai.onnx.ml", "DictVectorizer"),
     ("ai.onnx.ml", "LabelEncoder"),

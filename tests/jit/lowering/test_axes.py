@@ -69,3 +69,26 @@ def test_a_rank_that_the_operator_does_not_take_fails_on_every_engine(rank, engi
     x = np.asarray(rng.standard_normal((2,) * rank), np.float32)
     with pytest.raises(treadle.KernelError, match="rank"):
         run("DepthToSpace <blocksize = 1> (x)", x, engines)
+
+
+@pytest.mark.parametrize("engines", [("interp",), ("jit", "interp"), None])
+@pytest.mark.parametrize(
+    "call", ['BitShift <direction = "UP"> (k, k)', "Conv <pads = [1, -2]> (p, p)"]
+)
+def test_attributes_without_a_meaning_fail_on_every_engine(call, engines):
+    text = f"""{HEAD} g (int64 n) => (float ys)
+      <uint8[1] k = {{1}}, float[1,1,3] p = {{1, 2, 3}}> {{
+      ys = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float y) {{
+        d = Identity (c)
+        y = {call}
+      }}>
+    }}"""
+    built = parser.parse_model(text)
+    body = built.graph.node[0].attribute[0].g
+    for value in (built.graph.output[0], body.output[1]):
+        value.type.tensor_type.ClearField("shape")
+        value.type.tensor_type.elem_type = 2 if "BitShift" in call else 1
+    with pytest.raises(treadle.TreadleError):
+        treadle.InferenceSession(built.SerializeToString(), engines=engines).run(
+            None, {"n": np.array(2)}
+        )

@@ -80,6 +80,8 @@ def window(
     else:
         given = tuple(pads or ()) if auto_pad != "VALID" else ()
         given = given or (0,) * 2 * rank
+        if min(given, default=0) < 0:
+            raise ValueError(f"its pads is {list(given)}, wanted no negative entry")
         sides = tuple(zip(given[:rank], given[rank:], strict=True))
     counts = tuple(map(_count, extents, reach, strides, sides, (bool(ceil_mode),) * rank))
     if min(counts, default=0) < 0:

@@ -193,7 +193,10 @@ def _is_small(exponent: Node) -> bool:
 @lowers("BitShift", 11, 28)
 def bit_shift(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Shift bits; those shifted out are lost, a right shift of a signed number keeps its sign."""
-    return builder.map("shl" if attributes["direction"] == "LEFT" else "shr", *operands)
+    shift = {"LEFT": "shl", "RIGHT": "shr"}.get(attributes["direction"])
+    if shift is None:
+        raise Declined(f"a shift to {attributes['direction']}")
+    return builder.map(shift, *operands)
 
 
 @lowers("BitCast", 26)

@@ -64,6 +64,8 @@ def dropout(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
 @lowers("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(builder: KernelBuilder, _: Nodes, attributes: Attributes) -> Node:
     """The tensor or number in its attribute."""
+    if sum(attributes.get(name) is not None for name in attributes if name != "results") > 1:
+        raise Declined("a constant with more than one value")
     for name, dtype in (("value", None), ("value_int", np.int64), ("value_ints", np.int64),
                         ("value_float", np.float32), ("value_floats", np.float32)):  # fmt: skip
         if attributes.get(name) is not None:
