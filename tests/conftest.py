@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 SLOW = (
     "tests/benchmarks/test_openvino_load.py",
+    "tests/comparing/test_inner_windows.py::test_a_model_agrees_with_itself[jit]",
     "tests/html_report/test_browser.py::test_ten_thousand",
     "tests/jit/codegen/test_index_set_splitting.py::test_any_concat_is_split",
     "tests/jit/codegen/test_outline.py",
