@@ -27,7 +27,7 @@ from tests.ops.node_suite import control_flow, node_cases
 from treadle import TreadleError
 
 _SILENCE = 10
-_START = 120
+_START = 600
 _WHOLE = sorted(
     {sign * value + step for value in (0, 2, 4, 16, 2**16, 2**31, 2**32, 2**62)
      for sign in (-1, 1) for step in (-1, 0, 1)} | {-(2**63), 2**63 - 1}

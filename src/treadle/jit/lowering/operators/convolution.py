@@ -194,7 +194,9 @@ def _counts(over: ops.Window, with_pads: bool) -> np.ndarray:
 @lowers("LpPool", 1, 2, 11, 18, 22)
 @in_float32
 def lp_pool(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """The p-norm of each window."""
+    """The p-norm of each window; p of less than 1 is left to interp's kernel."""
+    if attributes["p"] < 1:
+        raise Declined(f"an LpPool of p = {attributes['p']}")
     x, kernel = operands[0], attributes.get("kernel_shape")
     over = _window(x, extents_of(x)[2:] if kernel is None else kernel, attributes)
     seen = windows(builder, x, over, builder.scalar(0, x.dtype))
