@@ -15,12 +15,18 @@ MISTAKEN = {
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
+    "y = Col2Im <dilations = [2]> (x, i, b)": (
+        "float[1, 2, 3] x, int64[1] i, int64[1] b) => (float[1, 1, 5] y"
+    ),
     "y = ReduceMean (x)": "int64[4] x) => (int64[1] y",
     "y = Mod <fmod = 1> (x, x)": "int64[4] x) => (int64[4] y",
     'y = Einsum <equation = "i->"> (x)': "int64[4] x) => (int64 y",
     TRAINING: "float16[2, 3] x, float16[3] s) => (float16[2, 3] y, float16[3] m, float16[3] v",
 }
 HARMLESS = {
+    "y = Col2Im <dilations = [2, 1]> (x, i, b)": (
+        "float[1, 2, 3] x, int64[2] i, int64[2] b) => (float[1, 1, 5, 1] y"
+    ),
     "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
         "float[1, 1, 4] x, int64[1, 1, 4] i) => (float[1, 1, 8] y"
     ),

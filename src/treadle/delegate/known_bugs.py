@@ -16,6 +16,7 @@ LinearClassifier      PROBIT of one score for two classes: one column is uniniti
 TreeEnsembleClassi.   two classes with a score each: labels are 1 and 0, of the second score's sign;
                       a label of text alone kills the process
 TreeEnsembleRegressor of several targets: base values are left out of those no leaf adds to
+Col2Im                with dilations, over images of one axis or of three: elements are misplaced
 Gather                over text: of every row it takes, only the first element is copied
 StringSplit           without a delimiter: white space other than the blank does not split
 Pools                 of fewer elements than the kernel reaches over, by strides above 1: one
@@ -43,6 +44,7 @@ _SUMS = ("Einsum", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
 _OUTPUT_SHAPE, _TRAINING_MODE, _QK_OUTPUT = 2, 2, 3
 _PAIR = 2
+_IMAGE_AXES = 2
 
 
 def known_bug(step: Leaf) -> str:
@@ -156,6 +158,12 @@ def _moves_rows_of_text(step: Leaf) -> bool:
     return any(extent != 1 for extent in shape[axis + 1 :])
 
 
+def _dilates_images(step: Leaf) -> bool:
+    """Whether the blocks of Col2Im have gaps in an image of other than two axes."""
+    dilations = _list(step, "dilations")
+    return len(dilations) != _IMAGE_AXES and any(each != 1 for each in dilations)
+
+
 def _has_no_delimiter(step: Leaf) -> bool:
     delimiter = step.attributes.get("delimiter")
     return delimiter is None or not delimiter.value
@@ -186,6 +194,7 @@ _COLUMN = "leaves a column uninitialised for PROBIT of one score"
 _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "DFT"): (_always, "is off by 1e-4 where the transform is zero"),
     ("", "STFT"): (_always, "is off by 1e-4 where the transform is zero"),
+    ("", "Col2Im"): (_dilates_images, "misplaces elements of dilated blocks but in two axes"),
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives masked entries of qk_matmul_output as -3.4e38"),
     ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
