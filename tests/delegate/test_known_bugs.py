@@ -15,18 +15,12 @@ MISTAKEN = {
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
-    "y = Col2Im <dilations = [2]> (x, i, b)": (
-        "float[1, 2, 3] x, int64[1] i, int64[1] b) => (float[1, 1, 5] y"
-    ),
     "y = ReduceMean (x)": "int64[4] x) => (int64[1] y",
     "y = Mod <fmod = 1> (x, x)": "int64[4] x) => (int64[4] y",
     'y = Einsum <equation = "i->"> (x)': "int64[4] x) => (int64 y",
     TRAINING: "float16[2, 3] x, float16[3] s) => (float16[2, 3] y, float16[3] m, float16[3] v",
 }
 HARMLESS = {
-    "y = Col2Im <dilations = [2, 1]> (x, i, b)": (
-        "float[1, 2, 3] x, int64[2] i, int64[2] b) => (float[1, 1, 5, 1] y"
-    ),
     "y = MaxUnpool <kernel_shape = [2]> (x, i)": (
         "float[1, 1, 4] x, int64[1, 1, 4] i) => (float[1, 1, 8] y"
     ),
@@ -65,6 +59,14 @@ OVER = "float[1, 2, 3, 4] x) => (float[1, 2, 3, 4] q, float[1, 2, 3, 3] a"
 def test_masked_products_of_attention(planned, causal, engine):
     text = f"g ({OVER}) {{ {ATTENTION.format(causal=causal)} }}".replace("k, v, a", '"", "", a')
     assert [region.engine for region in planned(text, 24).main.regions] == [engine]
+
+
+@pytest.mark.parametrize(("axes", "engine"), [(1, "interp"), (2, "onnxruntime"), (3, "interp")])
+def test_dilated_blocks_of_an_image(planned, axes, engine):
+    signature = f"float[1, 2, 3] x, int64[{axes}] i, int64[{axes}] b"
+    step = f"y = Col2Im <dilations = {[2] * axes}> (x, i, b)"
+    made = planned(f"g ({signature}) => (float[] y) {{ {step} }}", 18)
+    assert [region.engine for region in made.main.regions] == [engine]
 
 
 RESIZE = """g (float[1, 1, n] x, float[3] s) => (float[1, 1, m] y) {
