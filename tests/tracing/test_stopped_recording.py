@@ -166,6 +166,26 @@ g (int64 n, float[600,600] x) => (float[600,600] last) {
 }"""
 
 
+def interrupted(seconds, run):
+    """Run until Ctrl-C; a signal that falls into a finalizer is lost, so more follow."""
+    is_over = threading.Event()
+
+    def interrupt():
+        wait = seconds
+        while not is_over.wait(wait):
+            signal.raise_signal(signal.SIGINT)
+            wait = 5
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        is_over.set()
+        thread.join()
+
+
 @pytest.mark.parametrize("engines", [None, ["onnxruntime"], ["interp"]])
 @pytest.mark.parametrize("condition", ["Identity (c)", "Less (h, limit)"])
 def test_ctrl_c_leaves_everything_before(condition, engines, monkeypatch):
@@ -175,11 +195,7 @@ def test_ctrl_c_leaves_everything_before(condition, engines, monkeypatch):
     whole = treadle.Recorder(select="y")
     session.run(None, feeds, listener=whole)
     recorder = treadle.Recorder(select="y")
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        session.run(None, {**feeds, "n": np.int64(10**9)}, listener=recorder)
-    timer.join()
+    interrupted(0.3, lambda: session.run(None, {**feeds, "n": np.int64(10**9)}, listener=recorder))
     found, known = recorder.stacked("y"), whole.stacked("y")
     assert len(found) > 50
     assert np.array_equal(found[:5000], known[: len(found)])
@@ -194,11 +210,7 @@ def test_ctrl_c_leaves_ragged_values(engines, monkeypatch):
         treadle.Recorder(select="r"),
     )
     session.run(None, {"n": np.int64(5000)}, listener=treadle.Recorder(select="r"))
-    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        session.run(None, {"n": np.int64(10**9)}, listener=recorder)
-    timer.join()
+    interrupted(0.5, lambda: session.run(None, {"n": np.int64(10**9)}, listener=recorder))
     assert len(recorder["r"]) > 50
     assert all(len(value) == at[0] % 5 for at, value in recorder["r"].items())
 
@@ -211,11 +223,7 @@ def test_ctrl_c_leaves_few_slow_iterations(monkeypatch):
         treadle.Recorder(select="y"),
     )
     session.run(None, {**feeds, "n": np.int64(1)})
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        session.run(None, feeds, listener=recorder)
-    timer.join()
+    interrupted(0.3, lambda: session.run(None, feeds, listener=recorder))
     assert 1 <= len(recorder["y"]) < 50
 
 
