@@ -61,6 +61,23 @@ def test_masked_products_of_attention(planned, causal, engine):
     assert [region.engine for region in planned(text, 24).main.regions] == [engine]
 
 
+@pytest.mark.parametrize("op", ["AveragePool", "MaxPool", "LpPool"])
+@pytest.mark.parametrize("same", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 2), (2, 2), (5, 1), (2, 1)])
+def test_windows_of_pools_padded_to_the_same_extent(op, same, stride, dilation, rng):
+    text = f"""<ir_version: 10, opset_import: ["" : 22]>
+        g (float[1, 1, n] x) => (float[1, 1, m] y) {{
+          y = {op} <kernel_shape = [2], auto_pad = "{same}", strides = [{stride}],
+                    dilations = [{dilation}]> (x)
+        }}"""
+    for extent in (4, 5, 7):
+        x = rng.standard_normal((1, 1, extent)).astype(np.float32)
+        (found,) = treadle.InferenceSession(text).run(None, {"x": x})
+        (wanted,) = treadle.InferenceSession(text, engines=("interp",)).run(None, {"x": x})
+        assert found.shape == (1, 1, -(-extent // stride))
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("axes", "engine"), [(1, "interp"), (2, "onnxruntime"), (3, "interp")])
 def test_dilated_blocks_of_an_image(planned, axes, engine):
     signature = f"float[1, 2, 3] x, int64[{axes}] i, int64[{axes}] b"

@@ -21,6 +21,9 @@ Gather                over text: of every row it takes, only the first element i
 StringSplit           without a delimiter: white space other than the blank does not split
 Pools                 of fewer elements than the kernel reaches over, by strides above 1: one
                       window more than the standard's rounding down gives
+                      dilated, with auto_pad SAME: the dilations are left out of the padding
+Pools, Conv           with auto_pad SAME and a stride beyond the kernel: the first window starts
+                      inside the input, as if the padding were negative
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
 Wrong integer results of ReduceSum, Max, Slice and others are avoided by `exact.py`, wrong results
@@ -31,6 +34,7 @@ file covers stay with interp.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 
 from treadle.checks import bugs_of
 from treadle.delegate.exact import rewrites
@@ -164,6 +168,38 @@ def _dilates_images(step: Leaf) -> bool:
     return len(dilations) != _IMAGE_AXES and any(each != 1 for each in dilations)
 
 
+def _miscounts_windows(step: Leaf) -> bool:
+    is_dilated = any(each != 1 for each in _list(step, "dilations"))
+    return is_short_pool(step) or (_is_same(step) and is_dilated) or _pads_less_than_nothing(step)
+
+
+def _pads_less_than_nothing(step: Leaf) -> bool:
+    """Whether auto_pad is SAME and the windows may have gaps between them."""
+    return _is_same(step) and any(
+        stride > (extent - 1) * dilation + 1
+        for extent, stride, dilation in zip_longest(
+            _kernel(step), _integers(step, "strides"), _integers(step, "dilations"), fillvalue=1
+        )
+    )
+
+
+def _is_same(step: Leaf) -> bool:
+    found = step.attributes.get("auto_pad")
+    return found is not None and found.value in (b"SAME_UPPER", b"SAME_LOWER")
+
+
+def _kernel(step: Leaf) -> Sequence[int]:
+    """The extents of the kernel; 1 where they are not known, which is the shortest."""
+    given = _integers(step, "kernel_shape")
+    weight = None if given else _type(step, 1)
+    shape = weight.shape if isinstance(weight, Tensor) and weight.shape is not None else ()
+    return given or [extent if isinstance(extent, int) else 1 for extent in shape[2:]]
+
+
+def _integers(step: Leaf, name: str) -> Sequence[int]:
+    return [each for each in _list(step, name) if isinstance(each, int)]
+
+
 def _has_no_delimiter(step: Leaf) -> bool:
     delimiter = step.attributes.get("delimiter")
     return delimiter is None or not delimiter.value
@@ -210,6 +246,7 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "StringSplit"): (_has_no_delimiter, "splits at blanks only, not at other white space"),
     ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
     ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
-    **{("", op): (is_short_pool, "counts a window that has too few elements") for op in _POOLS},
+    **{("", op): (_miscounts_windows, "counts or places windows wrongly") for op in _POOLS},
+    ("", "Conv"): (_pads_less_than_nothing, "starts inside the input where a stride is too long"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),
 }

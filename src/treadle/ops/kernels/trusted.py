@@ -1,14 +1,49 @@
-"""The versions for which onnx.reference's implementation is used unchanged, each one tested."""
+"""The versions for which onnx.reference's implementation is used, each one tested.
+
+All are used unchanged but Attention, which gives its product of Q and K after the soft cap also
+where `qk_matmul_output_mode` 0 asks for the product itself (Operators.md, Attention).
+"""
 
 from __future__ import annotations
 
-from treadle.ops.kernels.onnx_reference import trust
-from treadle.ops.kernels.registry import ML
+from collections.abc import Callable
+from functools import partial
+
+from treadle.ops.kernels.onnx_reference import reference_kernel, trust
+from treadle.ops.kernels.registry import (
+    ML,
+    Attributes,
+    Body,
+    Kernel,
+    Operands,
+    Results,
+    register,
+)
 
 TRAINING = "ai.onnx.preview.training"
+_PRODUCT = 3
+"""The output of Attention that is its product of Q and K."""
+
+
+def _attention(
+    reference: Callable[[Attributes, int], Body], attributes: Attributes, outputs: int
+) -> Body:
+    body = reference(attributes, outputs)
+    if outputs <= _PRODUCT or attributes["qk_matmul_output_mode"] or not attributes["softcap"]:
+        return body
+    uncapped = reference({**attributes, "softcap": 0.0}, outputs)
+
+    def run(inputs: Operands) -> Results:
+        return (*body(inputs)[:_PRODUCT], uncapped(inputs)[_PRODUCT])
+
+    return run
+
+
+for _version in (23, 24, 25):
+    _bind = partial(_attention, reference_kernel("Attention", _version))
+    register(Kernel("", "Attention", _version, _bind, "onnx.reference"))
 
 trust("AffineGrid", 20)
-trust("Attention", 23, 24, 25)
 trust("BlackmanWindow", 17)
 trust("CausalConvWithState", 27)
 trust("CenterCropPad", 18)

@@ -23,12 +23,13 @@ from treadle.ir import (
     Step,
     Value,
     defining_steps,
+    operator_of,
     ports,
     step_path,
     tensor,
 )
 from treadle.ops import resolve_copies
-from treadle.passes.simplify.captures import map_implicit_captures, replaced
+from treadle.passes.simplify.captures import free_reads, map_implicit_captures, replaced
 from treadle.passes.simplify.context import PassContext
 from treadle.passes.simplify.induction import affine_in_iteration, step_of
 from treadle.passes.simplify.loop_rebuild import rebuild_loop
@@ -61,7 +62,20 @@ def _unconditional(loop: Loop, at: PassContext) -> Loop:
     view = ports(loop)
     if not at.literals or view.next_condition is None or at.truth(view.next_condition) is not True:
         return loop
-    return rebuild_loop(loop, view._replace(next_condition=None))
+    plain = rebuild_loop(loop, view._replace(next_condition=None))
+    return replace(plain, body=_without_constant(plain.body, view.next_condition))
+
+
+def _without_constant(body: Block, value: Value) -> Block:
+    """The body without the Constant node of a value that nothing reads any more.
+
+    The writer of ONNX gives every such loop a condition of this kind; to drop it is no change.
+    """
+    reads = {*body.results, *(read for step in body.steps for read in free_reads(step))}
+    if value in reads:
+        return body
+    kept = [s for s in body.steps if not (operator_of(s) == "Constant" and value in s.results)]
+    return replace(body, steps=tuple(kept)) if len(kept) < len(body.steps) else body
 
 
 def _numbered(loop: Loop, path: str, by: dict[Value, Value | None], at: PassContext) -> Loop:
