@@ -1,5 +1,6 @@
 """A run of a long loop that ends early leaves everything recorded up to its end."""
 
+import gc
 import signal
 import threading
 
@@ -167,8 +168,11 @@ g (int64 n, float[600,600] x) => (float[600,600] last) {
 
 
 def interrupted(seconds, run):
-    """Run until Ctrl-C; a signal that falls into a finalizer is lost, so more follow."""
-    is_over = threading.Event()
+    """Run until Ctrl-C; a signal that falls into a finalizer is lost, so more follow.
+
+    Without the collector's callbacks: hypothesis has one, in which most signals would be lost.
+    """
+    is_over, callbacks = threading.Event(), gc.callbacks[:]
 
     def interrupt():
         wait = seconds
@@ -177,6 +181,7 @@ def interrupted(seconds, run):
             wait = 5
 
     thread = threading.Thread(target=interrupt)
+    gc.callbacks.clear()
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -184,6 +189,7 @@ def interrupted(seconds, run):
     finally:
         is_over.set()
         thread.join()
+        gc.callbacks[:] = callbacks
 
 
 @pytest.mark.parametrize("engines", [None, ["onnxruntime"], ["interp"]])
