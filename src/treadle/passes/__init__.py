@@ -22,7 +22,8 @@ from treadle.passes.to_onnx_loops import is_mixed, mixed_refusal, to_onnx_loops,
 
 if TYPE_CHECKING:
     from treadle.passes import surgery
-    from treadle.passes.exposing import Exposure, Form, Target, chosen, expanded, expose, refuse
+    from treadle.passes.exposing import Exposure, Form, Target, chosen, expanded, refuse
+    from treadle.passes.exposing.expose import expose
     from treadle.passes.precision import convert_dtype, plain_model
     from treadle.passes.rewrites import (
         ITERATION,
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
         Unrolling,
         dim_names,
         lists_to_tensors,
-        reroll,
         rewrite,
-        specialize,
-        unroll,
     )
+    from treadle.passes.rewrites.reroll.reroll import reroll
+    from treadle.passes.rewrites.specialize import specialize
+    from treadle.passes.rewrites.unroll.unroll import unroll
     from treadle.passes.versions import convert_version
 
 __all__ = [
