@@ -17,6 +17,10 @@ MODEL, FEEDS = FORMS["counted"]
 TOO_LONG = {**FEEDS, "m": np.array(FAILS_AT + 2)}  # x has seven elements
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""Of a signal that falls into a finalizer."""
+
+
 @pytest.fixture(autouse=True)
 def windows(monkeypatch):
     monkeypatch.setattr(loop_lengths, "LONG", -1)
@@ -170,9 +174,9 @@ g (int64 n, float[600,600] x) => (float[600,600] last) {
 def interrupted(seconds, run):
     """Run until Ctrl-C; a signal that falls into a finalizer is lost, so more follow.
 
-    Without the collector's callbacks: hypothesis has one, in which most signals would be lost.
+    Without the cycle collector: hypothesis has a callback there, in which signals would be lost.
     """
-    is_over, callbacks = threading.Event(), gc.callbacks[:]
+    is_over = threading.Event()
 
     def interrupt():
         wait = seconds
@@ -181,7 +185,7 @@ def interrupted(seconds, run):
             wait = 5
 
     thread = threading.Thread(target=interrupt)
-    gc.callbacks.clear()
+    gc.disable()
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -189,7 +193,7 @@ def interrupted(seconds, run):
     finally:
         is_over.set()
         thread.join()
-        gc.callbacks[:] = callbacks
+        gc.enable()
 
 
 @pytest.mark.parametrize("engines", [None, ["onnxruntime"], ["interp"]])

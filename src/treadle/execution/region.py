@@ -10,7 +10,7 @@ from treadle import ops
 from treadle.errors import RunError, Unsupported
 from treadle.execution.stand_in import StandIn
 from treadle.interp import Executable, with_location
-from treadle.plan import BlockPlan, FallbackRequired, Pending, Region, RunContext
+from treadle.plan import BlockPlan, FallbackRequired, Region, RunContext
 from treadle.tracing import Iterations
 
 _log = logging.getLogger("treadle")
@@ -51,19 +51,16 @@ def prepare_region(
         context.declined = known  # regions of the fallback are not planned again
         return results
 
-    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Sequence[Any]:
+    def act(operands: Sequence[Any], context: RunContext, iterations: Iterations) -> Any:
         try:
-            results = runnable(operands, context)
+            return runnable(operands, context)
         except FallbackRequired as refusal:
             _note(refusal, region, context)
             return fall_back(refusal, operands, context, iterations)
         except RunError as error:
             raise _located(error, path, iterations) from error.__cause__
-        if type(results) is not list and isinstance(results, Pending):
-            return stand_in(results, act, operands, context, iterations)
-        return results
 
-    return act
+    return act if region.meanwhile is None else stand_in.beside(act)
 
 
 def _note(refusal: FallbackRequired, region: Region, context: RunContext) -> None:

@@ -25,7 +25,23 @@ class StandIn:
     prepare: Callable[[BlockPlan], Executable]
     made: list[Executable] = field(default_factory=list)
 
-    def __call__(
+    def beside(self, act: Callable[..., Any]) -> Executable:
+        """`act`, with the other engines' results for a call whose code is not compiled yet.
+
+        The result refers to `act`, not `act` to itself: a session is freed when it is dropped.
+        """
+
+        def run(
+            operands: Sequence[Any], context: RunContext, iterations: Iterations
+        ) -> Sequence[Any]:
+            results: Sequence[Any] | Pending = act(operands, context, iterations)
+            if type(results) is not list and isinstance(results, Pending):
+                return self._results(results, act, operands, context, iterations)
+            return results
+
+        return run
+
+    def _results(
         self,
         code: Pending,
         act: Executable,
