@@ -60,7 +60,7 @@ def prepare_region(
         except RunError as error:
             raise _located(error, path, iterations) from error.__cause__
 
-    return act if region.meanwhile is None else stand_in.beside(act)
+    return act if region.meanwhile is None else stand_in.standing_in_for(act)
 
 
 def _note(refusal: FallbackRequired, region: Region, context: RunContext) -> None:

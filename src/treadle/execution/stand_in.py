@@ -25,7 +25,7 @@ class StandIn:
     prepare: Callable[[BlockPlan], Executable]
     made: list[Executable] = field(default_factory=list)
 
-    def beside(self, act: Callable[..., Any]) -> Executable:
+    def standing_in_for(self, act: Callable[..., Any]) -> Executable:
         """`act`, with the other engines' results for a call whose code is not compiled yet.
 
         The result refers to `act`, not `act` to itself: a session is freed when it is dropped.
