@@ -47,10 +47,10 @@ def _warn(what: str, path: str) -> None:
     """Warn of an internal error, once for each place it comes from."""
     if path in _warned:
         return
-    _warned.add(path)
     message = (
         f"the native compiler failed on a part of the model, which another engine runs instead:"
         f" {what} (in {path}). The answers are right, and may come later. This is a bug of"
         f" treadle: please report it with the model and this line: {versions()}"
     )
     warnings.warn(message, InternalCompilerWarning, stacklevel=2)
+    _warned.add(path)  # not where a filter makes an error of it

@@ -334,7 +334,8 @@ class InferenceSession(DescribedSession):
             heard.done()
         if context.pending:
             seconds = time.monotonic() - context.started
-            start(context.pending, self, self._programs, input_feed, seconds)
+            is_plain = variant == PLAIN and heard is None
+            start(context.pending, self, input_feed if is_plain else None, seconds)
         if context.declined:
             self._replan(variant, program, context.declined)
         if output_names is None:
@@ -376,7 +377,7 @@ class InferenceSession(DescribedSession):
         )
         made = engines_of(self._named_engines, self._options, *given(chosen))
         with self._programs.lock:
-            self._chosen, self._engines = chosen, made
+            self._chosen, self._engines, self._interim = chosen, made, None
             self._programs = Programs(self._model, made, self._stages)
         self._plain = self._programs.of(PLAIN)
         self._compile_declared()

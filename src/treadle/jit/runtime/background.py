@@ -6,14 +6,17 @@
 Code generation is Python, and would hold the GIL: a call beside it would wait for milliseconds each
 time it comes back from another engine. So another process generates and compiles the code, at a low
 priority. Where none can be started, the thread does it. Thread and process end when nothing is left
-to compile, or nobody is left to use it. A fork waits until the thread waits for its process, with
-no lock held; the forked process has neither, and compiles for itself.
+to compile, or nobody is left to use it. A fork and the exit of the process wait until the thread
+waits for its process, with no lock held. The forked process has neither, and compiles for itself.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 import os
+import signal
 import threading
 import weakref
 from collections import deque
@@ -24,7 +27,6 @@ from typing import Any
 
 from treadle.jit.runtime import compilation
 from treadle.jit.runtime.compiler_process import Cancelled, CompilerProcess
-from treadle.jit.toolchain.uninterruptible import finish_before_exit
 from treadle.plan import Pending
 
 _log = logging.getLogger("treadle")
@@ -49,7 +51,7 @@ class Job(Pending):
         owner = self.owner()
         if not self.is_started and owner is not None:
             self.is_started, self.before = True, before
-            self._end = weakref.finalize(owner, _worker.cancel, self).detach
+            self._end = weakref.finalize(owner, _cancel, self).detach
             _worker.submit(self)
 
     def run(self) -> None:
@@ -67,6 +69,11 @@ class Job(Pending):
             self.work, self.before, self.is_over = _nothing, None, True
             self._end()
 
+    def cancel(self) -> None:
+        """Drop the work; if it has begun, it ends before its next kernel."""
+        self.is_cancelled = self.is_over = True
+        self.work, self.before = _nothing, None
+
 
 def _nothing() -> None:
     return None
@@ -76,15 +83,16 @@ def _nothing() -> None:
 class _Worker:
     """The jobs of this process, the thread that does them, and the job it is at.
 
-    `work` is held by the thread, except while it waits for its process.
+    `work` is held by the thread, except while it waits for its process. `lock` may be entered
+    again, by a finalizer that Python's cycle collector calls inside it.
     """
 
     jobs: deque[Job] = field(default_factory=deque)
     thread: threading.Thread | None = None
     current: Job | None = None
     process: CompilerProcess = field(default_factory=CompilerProcess)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    work: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    work: threading.RLock = field(default_factory=threading.RLock)
 
     def submit(self, job: Job) -> None:
         """Have a job done, by a new thread if there is none."""
@@ -95,14 +103,22 @@ class _Worker:
                 self.thread.start()
 
     def cancel(self, job: Job) -> None:
-        """Forget a job; if it is being done, its process ends."""
-        job.is_cancelled = True
+        """Drop a job's work; if it is being done, its process ends."""
         with self.lock:
-            if job in self.jobs:
-                self.jobs.remove(job)
-            is_current = job is self.current
-        if is_current:
-            self.process.kill()
+            job.cancel()
+            if job is self.current:
+                self.process.kill()
+
+    def finish(self) -> None:
+        """Drop all jobs, and keep the thread from working on: LLVM does not outlive the process."""
+        with self.lock:
+            for job in (*self.jobs, *filter(None, [self.current])):
+                self.cancel(job)
+        is_main = threading.current_thread() is threading.main_thread()
+        if not self.work.acquire(blocking=False):
+            if is_main:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+            self.work.acquire()
 
     def _work(self) -> None:
         compilation.compile_by(self._compiled)
@@ -112,6 +128,8 @@ class _Worker:
 
     def _next(self) -> Job | None:
         with self.lock:
+            if self.current is not None and self.current.is_cancelled:
+                self.process.close()  # it may have been killed after its answer
             self.current = self.jobs.popleft() if self.jobs else None
             if self.current is None:
                 self.thread = None
@@ -122,10 +140,7 @@ class _Worker:
         job = self.current
         if job is None:
             return None
-        data = self.process.compiled(kernel, self._waiting, lambda: job.is_cancelled)
-        if data is None:
-            finish_before_exit()
-        return data
+        return self.process.compiled(kernel, self._waiting, lambda: job.is_cancelled)
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -139,6 +154,19 @@ class _Worker:
 _worker = _Worker()
 
 
+def _cancel(job: Job) -> None:
+    _worker.cancel(job)
+
+
+def _before_fork() -> None:
+    _worker.work.acquire()
+
+
+def _after_fork() -> None:
+    with contextlib.suppress(RuntimeError):  # Ctrl-C ended the waiting for it
+        _worker.work.release()
+
+
 def _begin_anew() -> None:
     global _worker
     _worker.process.forget()
@@ -147,7 +175,6 @@ def _begin_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=lambda: _worker.work.acquire(),
-        after_in_parent=lambda: _worker.work.release(),
-        after_in_child=_begin_anew,
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_begin_anew
     )
+atexit.register(lambda: _worker.finish())

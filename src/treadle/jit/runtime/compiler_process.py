@@ -53,10 +53,10 @@ class CompilerProcess:
         """
         request = _pickled(kernel)
         process = None if request is None else self._started()
+        if is_cancelled():  # looked at after the start: from here on `kill` ends the process
+            raise Cancelled
         if request is None or process is None or process.stdin is None or process.stdout is None:
             return None
-        if is_cancelled():
-            raise Cancelled
         try:
             with waiting():
                 _write(process.stdin, request)
@@ -123,7 +123,8 @@ def _start() -> subprocess.Popen[bytes]:
         **flags,
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(json.dumps(sys.path).encode() + b"\n")
+    path = [each for each in sys.path if isinstance(each, str)]  # imports ignore anything else
+    process.stdin.write(json.dumps(path).encode() + b"\n")
     return process
 
 

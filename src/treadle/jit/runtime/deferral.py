@@ -102,6 +102,8 @@ def deferring(cache: Any, region: Region, owner: object) -> Deferral:
 
 def _begin_anew() -> None:
     for cache in list(_caches):
+        for job in cache.deferral.jobs.values():
+            job.cancel()
         cache.deferral.jobs.clear()
         cache.lock = threading.Lock()
 

@@ -83,32 +83,25 @@ class KernelCache:
 
     def find(
         self, arrays: Sequence[np.ndarray], context: RunContext
-    ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int]]:
-        """The kernel for these arrays and the extents of its dynamic dims; raises Declined."""
+    ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int]] | Pending:
+        """The kernel for these arrays and the extents of its dynamic dims; raises Declined.
+
+        A Pending if other engines answer until it is compiled.
+        """
         shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
         watched = self.values.all
         if watched:
             shapes = (*shapes, *(arrays[k].tobytes() for k in watched))
         found = self.by_shapes.get(shapes)
         if found is None:
+            if self.deferral is not None:
+                pending = self.deferral.code_for(self, shapes, arrays, context)
+                if pending is not None:
+                    return pending
             found = self._awaited(shapes, arrays, context)
         if isinstance(found, str):
             raise Declined(found)
         return found
-
-    def _shapes(self, arrays: Sequence[np.ndarray]) -> Shapes:
-        shapes: Shapes = tuple([(array.dtype, array.shape) for array in arrays])
-        watched = self.values.all
-        return (*shapes, *(arrays[k].tobytes() for k in watched)) if watched else shapes
-
-    def pending(self, arrays: Sequence[np.ndarray], context: RunContext) -> Pending | None:
-        """The code for these arrays if it is compiled while other engines answer."""
-        if self.deferral is None:
-            return None
-        shapes = self._shapes(arrays)
-        if shapes in self.by_shapes:
-            return None
-        return self.deferral.code_for(self, shapes, arrays, context)
 
     def remember(self, shapes: Shapes, arrays: Sequence[np.ndarray]) -> Found:
         """Find or compile the kernel for these arrays, for later runs with the same shapes."""

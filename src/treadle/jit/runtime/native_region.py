@@ -65,10 +65,10 @@ class NativeRegion:
         cache = self.cache
         try:
             arrays = [self._array(number, value, boxes) for number, value in enumerate(inputs)]
-            pending = None if cache.deferral is None else cache.pending(arrays, context)
-            if pending is not None:
-                return pending
-            kernel, extents = cache.find(arrays, context)
+            found = cache.find(arrays, context)
+            if isinstance(found, Pending):
+                return found
+            kernel, extents = found
             self._check_conditions(arrays)
             path = self.region.path
             results = invoke(kernel, arrays, extents, context, path, boxes, self.names)

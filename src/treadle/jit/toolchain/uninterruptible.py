@@ -65,11 +65,6 @@ def run_aside(work: Callable[[], R], poll: Callable[[], None] | None = None) -> 
     return results[0]
 
 
-def finish_before_exit() -> None:
-    """Have forks and the exit of the process wait for the current thread, as for such work."""
-    threading.current_thread().name = _NAME
-
-
 def _at_work() -> list[threading.Thread]:
     """The threads that still run such work, except the current one."""
     this = threading.current_thread()
