@@ -131,7 +131,8 @@ def _place(
     if isinstance(node.op, Loop | Branch | HostCall):
         return Storage.BUFFER
     if node.is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node):
-        return Storage.REGISTERS
+        if is_result or not _is_read_by_nests(node, readers, storage_of):
+            return Storage.REGISTERS
     if isinstance(node.op, ScanSlice | View | Reshape | Iota):
         is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, storage_of)
         return Storage.BUFFER if is_kept else Storage.INLINE
@@ -139,6 +140,21 @@ def _place(
         is_fused = not is_result and _is_inlined(node, readers, storage_of)
         return Storage.INLINE if is_fused else Storage.NEST
     return Storage.BUFFER
+
+
+def _is_read_by_nests(
+    node: Node, readers: Sequence[Node], storage_of: Mapping[Node, Storage]
+) -> bool:
+    """Whether only loop nests read a small view: they read its source, and no copy is needed."""
+    return (
+        isinstance(node.op, View)
+        and node.size > 1
+        and bool(readers)
+        and all(
+            isinstance(reader.op, Elementwise) and storage_of[reader] is not Storage.REGISTERS
+            for reader in readers
+        )
+    )
 
 
 def _is_inlined(node: Node, readers: Sequence[Node], storage_of: Mapping[Node, Storage]) -> bool:
