@@ -77,6 +77,36 @@ BODIES = {
         m = Constant <value = int64[1] {1}> ()
         sums = ReduceSum <keepdims = 0> (turned, m)
         w = Unsqueeze (sums, zero)""",
+    "one side computes every element": """
+        x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) { a = Sub (x, row) },
+                       else_branch = u () => (float[SIZE,4] b) { b = Identity (x) }>
+        w = Identity (row)""",
+    "one side computes every element, without the old ones": """
+        x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) { a = Identity (x) },
+                       else_branch = u () => (float[SIZE,4] b) {
+                         like = Shape (x)
+                         b = Expand (new, like) }>
+        w = Identity (row)""",
+    "one side computes every element of others": """
+        x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) {
+                         none = Constant <value = int64[1] {0}> ()
+                         back = Constant <value = int64[1] {-1}> ()
+                         far = Constant <value = int64[1] {-9999}> ()
+                         turned = Slice (x, back, far, none, back)
+                         a = Add (turned, row) },
+                       else_branch = u () => (float[SIZE,4] b) { b = Identity (x) }>
+        w = Identity (row)""",
+    "one side computes every element, the other puts": """
+        x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) { a = Mul (x, new) },
+                       else_branch = u () => (float[SIZE,4] b) { b = ScatterND (x, jj, new) }>
+        w = Identity (row)""",
+    "one side computes every element and its sum": """
+        x1, w = If (odd) <then_branch = t () => (float[SIZE,4] a, float[1,4] c) {
+                            a = Sub (x, row)
+                            c = ReduceMax (x, zero) },
+                          else_branch = u () => (float[SIZE,4] b, float[1,4] d) {
+                            b = Identity (x)
+                            d = Identity (row) }>""",
     "branches in branches": """
         x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) {
                          first = Less (part, two)

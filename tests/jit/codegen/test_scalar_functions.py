@@ -206,3 +206,20 @@ def test_each_record_says_whether_float64_has_code_of_its_own():
     functions = (*one_type, "pow", "div", "mod", "fmod", "add")
     found = {name: calls_the_c_library(name) for name in functions}
     assert found == {name: not FUNCTIONS[name].has_float64_code for name in functions}
+
+
+@pytest.mark.parametrize("op", ["Max", "Min"])
+def test_bounds_of_a_chain_propagate_nan(op):
+    text = f"""g (int64 n, float x, float bound) => (float y) {{
+      y = Loop (n, "", x) <body = f (int64 i, bool go, float a) => (bool on, float c) {{
+        on = Identity (go)
+        two = Constant <value = float {{-2.0}}> ()
+        b = Mul (a, two)
+        c = {op} (b, bound)
+      }}>
+    }}"""
+    numbers = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -3.0]
+    for x in numbers:
+        for bound in numbers:
+            feed = {"x": np.float32(x), "bound": np.float32(bound)}
+            check(text, {"n": np.array(3), **{k: np.array(v) for k, v in feed.items()}})

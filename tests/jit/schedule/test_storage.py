@@ -51,6 +51,12 @@ TWICE = "%d: float32[10,64] = reduce add over (1) of %e"
             " %c: float32[64,70] = concat along 0 %a, %b; %d: float32[64,70] = neg %c; return %d",
             "a b c",
         ),
+        (
+            "%a: float32[1,16] = view (i0, i1) of %x; %b: float32[64,16] = view (i0, i1) of %x;"
+            " %c: float32[64,16] = sub %b, %a; return %c",
+            "a b",
+        ),
+        ("%a: float32[1,16] = view (i0, i1) of %x; %b: float32[1,16] = neg %a; return %b", ""),
     ],
     ids=[
         "what a sum reads is computed in its nest",
@@ -65,6 +71,8 @@ TWICE = "%d: float32[10,64] = reduce add over (1) of %e"
         "unless it is a long function",
         "nor an operand of a product",
         "a concat is read piece by piece",
+        "a small view that a nest reads",
+        "but not one that few elements read",
     ],
 )
 def test_fusion(lines: str, wanted: str) -> None:

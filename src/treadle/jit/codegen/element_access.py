@@ -20,6 +20,7 @@ from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
 from treadle.jit.codegen.ops.reduced_element import reduced_element
 from treadle.jit.codegen.scalar import functions, half
+from treadle.jit.codegen.scalar.bounded import bounded
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Axis,
@@ -169,7 +170,9 @@ class ElementAccess:
             step = partial(apply, (node.dtype,) * 2, node.dtype)
             return reduce(step, [self.scalar(operand) for operand in self.chains[node]])
         args = [self.read(o, broadcast_index(o, index)) for o in node.operands]
-        return apply(tuple(operand.dtype for operand in node.operands), node.dtype, *args)
+        dtypes = tuple(operand.dtype for operand in node.operands)
+        found = bounded(self.builder, node, args)
+        return apply(dtypes, node.dtype, *args) if found is None else found
 
     def along(self, axis: Axis, index: Sequence[Index]) -> Index:
         """The index at which a View reads along one axis of its operand."""

@@ -30,7 +30,8 @@ class IterationEnd:
 
     `into` are the carried values that are updated in place, by each node of the update chain
     (carried/in_place.py). `over` are pairs of a reader outside this block and a value it has read
-    completely, so that the value's memory may be reused.
+    completely, so that the value's memory may be reused. `anew` are results of a branch's side and
+    the values whose memory the branch reuses for them.
     """
 
     loop: Node | None = None
@@ -39,6 +40,7 @@ class IterationEnd:
     kept: frozenset[Node] = frozenset()
     into: dict[Node, Node] = field(default_factory=dict)
     over: set[tuple[Node, Node]] = field(default_factory=set)
+    anew: dict[Node, Node] = field(default_factory=dict)
     written: set[Node] = field(default_factory=set)
     stored: set[Node] = field(default_factory=set)
 
@@ -144,6 +146,9 @@ class FusedNests:
         if state is not None:
             self.ending.written.add(state)
             return self.context.access.buffers[state]
+        base = self.ending.anew.get(node)
+        if base is not None and self.order.are_over(base, nest.nodes):
+            return self.context.access.buffers[base]
         is_next = node in self.ending.state_of
         part = None if is_next else concat_memory(self.context, node, nest.nodes)
         return part or allocate(self.context, node)

@@ -130,9 +130,9 @@ def _place(
 ) -> Storage:
     if isinstance(node.op, Loop | Branch | HostCall):
         return Storage.BUFFER
-    if node.is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node):
-        if is_result or not _is_read_by_nests(node, readers, storage_of):
-            return Storage.REGISTERS
+    is_small = node.is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node)
+    if is_small and (is_result or not _is_read_by_nests(node, readers, storage_of)):
+        return Storage.REGISTERS
     if isinstance(node.op, ScanSlice | View | Reshape | Iota):
         is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, storage_of)
         return Storage.BUFFER if is_kept else Storage.INLINE

@@ -1,13 +1,13 @@
 """Update chains: from the old value of a carried array to its next one.
 
 A chain leads through Scatters, inner loops that carry the array, and branches whose sides both
-update it or return it unchanged. Each link may reuse the memory of the link before it once all
-readers of that have run.
+update it or return it unchanged; a side may also compute all of its elements anew. Each link may
+reuse the memory of the link before it once all readers of that have run.
 """
 
 from __future__ import annotations
 
-from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Result, Scatter
+from treadle.jit.kernel.ir import Block, Branch, Elementwise, Loop, Node, Result, Scatter
 
 UpdateChain = tuple[tuple[Node, ...], Node]
 
@@ -51,8 +51,24 @@ def link_of(node: Node) -> UpdateChain | None:
             return ((), initial) if initial.shape == node.shape else None
         case Branch() as branch:
             sides = (branch.then, branch.then_results), (branch.otherwise, branch.otherwise_results)
-            (first, base), (second, other) = (update_chain_of(r[number], side) for side, r in sides)
+            chains = [update_chain_of(results[number], side) for side, results in sides]
+            bases = {base for _, base in chains if not _is_anew(base, branch)}
+            links = [node for chain in chains for node in chain[0]]
+            if len(bases) != 1 or any(made and _is_anew(base, branch) for made, base in chains):
+                return None
+            (base,) = bases
             is_outside = base.home not in (branch.then, branch.otherwise)
-            if base is other and is_outside and base.shape == node.shape:
-                return (*first, *second), base
+            if is_outside and (base.shape, base.dtype) == (node.shape, node.dtype):
+                return (*links, *(each for _, each in chains if each is not base)), base
     return None
+
+
+def _is_anew(node: Node, branch: Branch) -> bool:
+    """Whether a side of the branch computes the value element by element."""
+    return isinstance(node.op, Elementwise) and node.home in (branch.then, branch.otherwise)
+
+
+def computed_anew(branch: Branch, block: Block, number: int) -> Node | None:
+    """The result that this side of a branch computes element by element."""
+    node = (branch.then_results if block is branch.then else branch.otherwise_results)[number]
+    return node if _is_anew(node, branch) else None

@@ -12,7 +12,7 @@ from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
 from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Result
 from treadle.jit.kernel.traversal import inner_blocks, yielded
 from treadle.jit.schedule.storage import Storage
-from treadle.jit.schedule.update_chains import link_of
+from treadle.jit.schedule.update_chains import computed_anew, link_of
 
 
 def reused_buffers(context: CodegenContext, node: Node, nests: FusedNests) -> dict[int, Buffer]:
@@ -74,6 +74,8 @@ def branch_side(
 ) -> IterationEnd:
     """The IterationEnd of one side of a branch: outer reads of the reused values are complete."""
     over: set[tuple[Node, Node]] = set()
+    anew: dict[Node, Node] = {}
+    assert isinstance(node.op, Branch)
     for part in context.access.places.readers.get(node, ()):
         if isinstance(part.op, Result) and part.op.number in numbers:
             made = link_of(part)
@@ -81,8 +83,11 @@ def branch_side(
             base = made[1]
             readers = context.access.places.readers.get(base, ())
             over |= {(reader, base) for reader in readers if not _is_inside(reader, (block,))}
+            result = computed_anew(node.op, block, part.op.number)
+            if result is not None:
+                anew[result] = base
     into = nests.ending.into if numbers else {}
-    return IterationEnd(into=into, over=over | nests.ending.over)
+    return IterationEnd(into=into, over=over | nests.ending.over, anew=anew)
 
 
 def mark_updated(context: CodegenContext, node: Node, nests: FusedNests) -> None:
