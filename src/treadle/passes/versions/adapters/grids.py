@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
-from treadle.ir import DType, Leaf, Value
+from treadle.ir import Leaf, Value
 from treadle.passes.versions.adapters.images import coordinates_in
 from treadle.passes.versions.adapters.masks import places
-from treadle.passes.versions.adapters.steps import two
+from treadle.passes.versions.adapters.steps import float_for, product_of, two
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down
-
-_FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 @down("AffineGrid", 20)
@@ -22,9 +18,9 @@ def transformed_pixels(at: Rewriter, step: Leaf) -> Adapted:
     if not isinstance(entries, int):
         raise NoForm("the rank of the image is not known", "declare the shape of the size")
     axes = entries - 2
-    wide = dtype if dtype in _FLOATS else DType.FLOAT32
+    wide = float_for(dtype)
     extents = [at.op("Gather", size, at.ints(2 + k)) for k in range(axes)]
-    count = reduce(lambda a, b: at.op("Mul", a, b), extents)
+    count = product_of(at, extents)
     aligned = bool(at.attributes(step)["align_corners"])
     numbers = coordinates_in(at, places(at, count), extents)
     columns = [
@@ -39,9 +35,12 @@ def transformed_pixels(at: Rewriter, step: Leaf) -> Adapted:
 
 
 def _coordinate(at: Rewriter, number: Value, extent: Value, aligned: bool) -> Value:
-    """The place of a pixel between -1 and 1, of the ends' centers if aligned, else of the edges."""
+    """The place of a pixel between -1 and 1, of the ends' centers if aligned, else of the edges.
+
+    If aligned, an only pixel is at -1.
+    """
     one, two_ = at.scalar_like(extent, 1), at.scalar_like(extent, 2)
-    gaps = at.op("Sub", extent, one) if aligned else extent
+    gaps = at.op("Max", at.op("Sub", extent, one), one) if aligned else extent
     step = at.op("Div", two_, gaps)
     start = at.scalar_like(extent, -1)
     if not aligned:

@@ -13,11 +13,9 @@ from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.masks import places
 from treadle.passes.versions.adapters.repeat import Turn, repeated
 from treadle.passes.versions.adapters.sampling import Sampling, rows_of, term
-from treadle.passes.versions.adapters.steps import operand, two
+from treadle.passes.versions.adapters.steps import float_for, operand, product_of, two
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down
-
-_FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,8 @@ def blocks_in_image(at: Rewriter, step: Leaf) -> Value:
     """Col2Im: for each item of a block, every pixel gathers the block that puts this item on it."""
     x, axes = two(step)[0], _axes(at, step)
     extents = [axis.image for axis in axes]
-    size, items = _product(at, extents), _product(at, [axis.block for axis in axes])
-    count = _product(at, [axis.count for axis in axes])
+    size, items = product_of(at, extents), product_of(at, [axis.block for axis in axes])
+    count = product_of(at, [axis.count for axis in axes])
     x = at.reshape(x, at.extent(x, 0), at.extent(x, 1), count)  # another number ends the run
     columns = at.reshape(x, at.extent(x, 0), -1, items, count)
     positions = coordinates_in(at, places(at, size), extents)
@@ -104,10 +102,6 @@ def coordinates_in(at: Rewriter, flat: Value, extents: Sequence[Value]) -> list[
     return [flat, *reversed(found)]
 
 
-def _product(at: Rewriter, values: Sequence[Value]) -> Value:
-    return reduce(lambda a, b: at.op("Mul", a, b), values)
-
-
 @down("DeformConv", 19)
 def sampled_convolution(at: Rewriter, step: Leaf) -> Adapted:
     """A matrix product of the weights and the interpolated pixels under each item of the kernel."""
@@ -115,14 +109,17 @@ def sampled_convolution(at: Rewriter, step: Leaf) -> Adapted:
     offset, bias, mask = (operand(step, k) for k in (2, 3, 4))
     assert offset is not None, "the operator requires it"
     given, dtype = at.attributes(step), at.dtype(x)
-    wide = dtype if dtype in _FLOATS else DType.FLOAT32
-    sets, kernel = at.ints(given["offset_group"]), _product(at, _extents(at, weights))
-    places_ = _product(at, _extents(at, offset))
+    wide = float_for(dtype)
+    sets, kernel = at.ints(given["offset_group"]), product_of(at, _extents(at, weights))
+    places_ = product_of(at, _extents(at, offset))
     images = at.op("Mul", at.extent(x, 0), sets)
-    split = at.reshape(at.cast(x, wide), images, -1, *_extents(at, x))
+    channels = at.op("Div", at.extent(x, 1), sets)
+    split = at.reshape(at.cast(x, wide), images, channels, *_extents(at, x))
     made = _samples(at, step, split, at.cast(offset, wide), images)
     if mask is not None:
-        made = at.op("Mul", made, at.reshape(at.cast(mask, wide), images, -1, 1))
+        made = at.op(
+            "Mul", made, at.reshape(at.cast(mask, wide), images, at.op("Mul", kernel, places_), 1)
+        )
     made = at.op("Transpose", made, perm=[0, 2, 1])
     group = at.ints(given["group"])
     inner = at.op("Mul", at.extent(weights, 1), kernel)
@@ -144,12 +141,13 @@ def _extents(at: Rewriter, x: Value) -> list[Value]:
 def _samples(at: Rewriter, step: Leaf, x: Value, offset: Value, images: Value) -> Value:
     """The pixels of [images, channels, ...] at each item and place: [images, places, channels]."""
     given, weights = at.attributes(step), two(step)[1]
-    axes, size = at.rank(x) - 2, _product(at, _extents(at, x))
-    kernel = _product(at, _extents(at, weights))
-    moves = at.reshape(offset, images, kernel, axes, -1)
-    items = coordinates_in(at, places(at, kernel), _extents(at, weights))
+    axes, size = at.rank(x) - 2, product_of(at, _extents(at, x))
+    kernel = product_of(at, _extents(at, weights))
     ends = _extents(at, offset)
-    spots = coordinates_in(at, places(at, _product(at, ends)), ends)
+    count = product_of(at, ends)
+    moves = at.reshape(offset, images, kernel, at.ints(axes), count)
+    items = coordinates_in(at, places(at, kernel), _extents(at, weights))
+    spots = coordinates_in(at, places(at, count), ends)
     sampling = Sampling(at, "linear", "zeros", aligned=True)
     found = []
     for k in range(axes):
@@ -160,7 +158,7 @@ def _samples(at: Rewriter, step: Leaf, x: Value, offset: Value, images: Value) -
         spot = at.op("Mul", spots[k], at.ints(stride))
         base = at.cast(at.op("Add", at.unsqueeze(item, 1), spot), at.dtype(x))
         index = at.op("Add", at.op("Gather", moves, at.const(np.array(k)), axis=2), base)
-        index = at.reshape(index, images, -1)
+        index = at.reshape(index, images, at.op("Mul", kernel, count))
         found.append(sampling.around(at.cast(at.extent(x, 2 + k), at.dtype(x)), index))
     starts = at.unsqueeze(at.op("Mul", places(at, images), size), 1)
     rows = rows_of(at, x, axes)

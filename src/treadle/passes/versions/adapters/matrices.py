@@ -9,11 +9,10 @@ import numpy as np
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.masks import places
 from treadle.passes.versions.adapters.repeat import Turn, repeated
-from treadle.passes.versions.adapters.steps import first
+from treadle.passes.versions.adapters.steps import first, float_for
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down
 
-_FLOATS = (DType.FLOAT32, DType.FLOAT64)
 _SCALE, _CORNER = 2595.0, 700.0
 """A frequency of f Hz is 2595 * log10(1 + f / 700) mel."""
 
@@ -29,7 +28,7 @@ def eliminated(at: Rewriter, step: Leaf) -> Adapted:
     dtype, rank = at.dtype(x), at.rank(x)
     if rank < 2:
         raise NoForm("its operand is no matrix")
-    wide = dtype if dtype in _FLOATS else DType.FLOAT32
+    wide = float_for(dtype)
     last, size = rank - 1, at.extent(x, rank - 1)
     numbers = places(at, size)
     one, zero = at.const(1.0, wide), at.const(0.0, wide)

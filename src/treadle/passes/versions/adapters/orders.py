@@ -52,21 +52,31 @@ def distinct(at: Rewriter, step: Leaf) -> Adapted:
 def _rows(at: Rewriter, x: Value, axis: int) -> Value:
     """The items along an axis, [items, numbers], in a type and form that orders them all.
 
-    A float becomes two numbers: whether it is NaN, and the float or 0: NaN is the greatest.
+    A float becomes two numbers: whether it is NaN, and the float or 0: NaN is the greatest. Items
+    that are tensors have another number, so that empty ones have one: that of the item if there is
+    a NaN in it, since such items equal no others; else 0.
     """
+    is_single = at.rank(x) == 1
     order = [axis, *(k for k in range(at.rank(x)) if k != axis)]
     moved = x if axis == 0 else at.op("Transpose", x, perm=order)
     count, width = at.extent(moved, 0), at.ints(1)
-    if at.rank(x) > 1:
+    if not is_single:
         width = at.reduce("ReduceProd", at.slice(at.shape_of(moved), 1, _FAR, 0), [0])
     flat = _comparable(at, at.reshape(moved, count, width))
+    zero = at.op("ConstantOfShape", at.concat(count, at.ints(1)), value=np.zeros(1, np.int64))
     if at.dtype(flat) not in _FLOATS:
-        return flat
+        return flat if is_single else at.concat(flat, zero, axis=1)
     is_nan = at.op("IsNaN", flat)
     parts = [at.cast(is_nan, at.dtype(flat)), flat]
     parts[1] = at.op("Where", is_nan, at.scalar_like(flat, 0), flat)
     pairs = at.concat(*(at.unsqueeze(part, 2) for part in parts), axis=2)
-    return at.reshape(pairs, count, at.op("Add", width, width))
+    pairs = at.reshape(pairs, count, at.op("Add", width, width))
+    if is_single:
+        return pairs
+    nans = at.reduce("ReduceSum", at.cast(is_nan, DType.FLOAT32), [1])
+    number = at.unsqueeze(places(at, count), 1)
+    number = at.op("Where", at.op("Greater", nans, at.const(np.float32(0))), number, zero)
+    return at.concat(pairs, at.cast(number, at.dtype(flat)), axis=1)
 
 
 def _comparable(at: Rewriter, x: Value) -> Value:

@@ -10,11 +10,9 @@ from itertools import product
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.masks import places
 from treadle.passes.versions.adapters.repeat import Turn, repeated
-from treadle.passes.versions.adapters.steps import operand, two, without
+from treadle.passes.versions.adapters.steps import float_for, operand, two, without
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, down
-
-_FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 @down("RoiAlign", 16)
@@ -31,7 +29,7 @@ def pooled_regions(at: Rewriter, step: Leaf) -> Value:
     x, regions = two(step)
     which, given, dtype = operand(step, 2), at.attributes(step), at.dtype(x)
     assert which is not None, "the operator requires it"
-    wide = dtype if dtype in _FLOATS else DType.FLOAT32
+    wide = float_for(dtype)
     pixels = at.op("Transpose", at.cast(x, wide), perm=[0, 2, 3, 1])
     pixels = at.reshape(pixels, at.extent(x, 0), -1, at.extent(x, 1))
     corners = at.op("Mul", at.cast(regions, wide), at.const(given["spatial_scale"], wide))

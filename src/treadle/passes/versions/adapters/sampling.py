@@ -11,12 +11,11 @@ import numpy as np
 
 from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.masks import places
-from treadle.passes.versions.adapters.steps import two
+from treadle.passes.versions.adapters.steps import float_for, product_of, two
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, down
 
 _SHARPNESS = -0.75
-_FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +39,16 @@ def sampled(at: Rewriter, step: Leaf) -> Value:
     given, dtype = at.attributes(step), at.dtype(x)
     axes = at.rank(x) - 2
     sampling = Sampling(at, given["mode"], given["padding_mode"], bool(given["align_corners"]))
-    wide = dtype if dtype in _FLOATS else DType.FLOAT32
+    wide = float_for(dtype)
     rows = rows_of(at, at.cast(x, wide), axes)
     found = [
         sampling.neighbours(at.extent(x, 2 + k), _along(at, grid, axes - 1 - k, wide))
         for k in range(axes)
     ]
     first_rows = at.op(
-        "Mul", places(at, at.extent(x, 0)), _product(at, [at.extent(x, 2 + k) for k in range(axes)])
+        "Mul",
+        places(at, at.extent(x, 0)),
+        product_of(at, [at.extent(x, 2 + k) for k in range(axes)]),
     )
     first_rows = at.unsqueeze(first_rows, *range(1, axes + 1))
     terms = [term(at, x, rows, first_rows, choice) for choice in product(*found)]
@@ -66,10 +67,6 @@ def _along(at: Rewriter, grid: Value, which: int, dtype: DType) -> Value:
     """The coordinates of one axis, [N, extents of the result]."""
     last = at.rank(grid) - 1
     return at.cast(at.op("Gather", grid, at.const(np.array(which)), axis=last), dtype)
-
-
-def _product(at: Rewriter, values: Sequence[Value]) -> Value:
-    return reduce(lambda a, b: at.op("Mul", a, b), values)
 
 
 def term(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
-from treadle.ir import Leaf, Value, attribute
+from treadle.ir import DType, Leaf, Value, attribute
 from treadle.passes.versions.no_form import NoForm
+from treadle.passes.versions.rewriter import Rewriter
 
 
 def without(step: Leaf, *names: str) -> Leaf:
@@ -39,3 +42,13 @@ def two(step: Leaf) -> tuple[Value, Value]:
     if second is None:
         raise NoForm("its second operand is absent")
     return first(step), second
+
+
+def float_for(dtype: DType) -> DType:
+    """The element type to compute in: float64 for float64, float32 for any other."""
+    return DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
+
+
+def product_of(at: Rewriter, values: Sequence[Value]) -> Value:
+    """The product of some tensors."""
+    return reduce(lambda a, b: at.op("Mul", a, b), values)

@@ -10,6 +10,8 @@ from treadle.passes.versions.adapters.steps import first, two
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down
 
+_FAR = 2**31
+
 
 @down("Equal", 19)
 def equal_strings(at: Rewriter, step: Leaf) -> Adapted:
@@ -48,7 +50,7 @@ def _places(at: Rewriter, x: Value, pool: list[str]) -> Value:
     is_known = at.op("Greater", at.reduce("ReduceMax", counts, [1], keepdims=False),
                      at.const(np.float32(0.5)))  # fmt: skip
     place = at.op("Where", is_known, place, at.const(np.int64(-1)))
-    return at.op("Reshape", at.slice(place, 1, 2**31, 0), at.op("Shape", x))
+    return at.op("Reshape", at.slice(place, 1, _FAR, 0), at.op("Shape", x))
 
 
 def _empty_word(at: Rewriter) -> Value:
@@ -68,7 +70,7 @@ def without_stop_words(at: Rewriter, step: Leaf) -> Adapted:
     if rank not in (1, 2):
         raise NoForm("its operand has neither one axis nor two")
     words = x if rank == 1 else at.squeeze(x, 0)
-    is_kept = _differs(at, words, stop_words)
+    is_kept = at.slice(_differs(at, at.concat(_empty_word(at), words), stop_words), 1, _FAR, 0)
     none = at.op("Less", at.reduce("ReduceSum", at.cast(is_kept, DType.FLOAT32), [0]),
                  at.const(np.float32(0.5)))  # fmt: skip
     words = at.concat(words, _empty_word(at))

@@ -15,12 +15,18 @@ from treadle.ir import DType, Leaf, Value
 from treadle.passes.versions.adapters.images import blocks_in_image
 from treadle.passes.versions.adapters.masks import places
 from treadle.passes.versions.adapters.repeat import chosen
-from treadle.passes.versions.adapters.steps import first, having, operand, two, without
+from treadle.passes.versions.adapters.steps import (
+    first,
+    float_for,
+    having,
+    operand,
+    two,
+    without,
+)
 from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
 
 _LARGEST_MATRIX = 1 << 22
-_DOUBLES = (DType.FLOAT32, DType.FLOAT64)
 
 
 @up("DFT", 20)
@@ -137,7 +143,7 @@ def _by_matrix(
     kept = [at.extent(moved, k) for k in range(len(rest))]
     flat = at.reshape(moved, *kept, prod(matrix.shape[: len(axes)]))
     weights = matrix.reshape(-1, prod(shape))
-    work = dtype if dtype in _DOUBLES else DType.FLOAT32
+    work = float_for(dtype)
     made = at.op("MatMul", at.cast(flat, work), at.const(weights, work))
     made = at.reshape(at.cast(made, dtype), *kept, *shape)
     back = [order.index(k) for k in range(rank)]
@@ -184,7 +190,7 @@ def _by_computed_waves(
 ) -> Value:
     """The transform of [batch, frames, size, parts] by cosines and sines of the run."""
     dtype = at.dtype(frames)
-    work = dtype if dtype in _DOUBLES else DType.FLOAT32
+    work = float_for(dtype)
     bins = size
     if onesided:
         bins = at.op("Add", at.op("Div", size, at.ints(2)), at.ints(1))
