@@ -48,6 +48,12 @@ def test_stepping_and_going_back(debug) -> None:
     ]
 
 
+def test_the_model_must_leave_standard_input_to_the_commands(treadle: Treadle) -> None:
+    done = treadle("debug", "-", "--random", given=FAILS.encode())
+    assert done.code == 2
+    assert "commands are read from standard input, which the model came from" in done.err
+
+
 def test_letters_stand_for_commands(debug) -> None:
     assert (
         debug("u better < 2.2", "b", "s", "n", "w", "q").out

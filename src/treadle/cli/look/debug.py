@@ -36,13 +36,18 @@ _SHORT = {
 @model_argument
 @feed_options
 def debug(model: Path | Piped, inputs: Inputs) -> None:
-    """Step through a run on interp, and back, at a prompt; `help` lists its commands.
+    """Step through a run on interp, and back, at a prompt.
 
-    Commands are read from a terminal or a pipe: step, iteration, out, until, back, print, where,
-    list, quit, or their first letters (n for iteration). The exit code is 1 if the run fails.
+    `help` lists its commands. They are read from a terminal or a pipe: step, iteration, out, until, back,
+    print, where, list, quit, or their first letters (n for iteration). The exit code is 1 if the
+    run fails.
     """
     from treadle.cli.feeds import collect
 
+    if isinstance(model, Piped):
+        raise click.UsageError(
+            "commands are read from standard input, which the model came from; give a file"
+        )
     with working(f"preparing {model}"):
         session = treadle.InferenceSession(model)
     feeds = collect(session.model, inputs)
