@@ -23,7 +23,7 @@ _NEEDS_A_TYPE = {
 """Operators whose rule reads the type of the first operand unchecked."""
 
 _MOST_PARTS = 2**20
-_TERM = r"[A-Za-z ]*(?:\. *\. *\.)?[A-Za-z ]*"
+_TERM = r"[A-Za-z ]*(?:\. *\. *\.[A-Za-z ]*)?"
 _EQUATION = re.compile(rf"{_TERM}(?:,{_TERM})*(?:->{_TERM})?")
 
 
@@ -79,7 +79,7 @@ def _grams(leaf: Leaf, _: Sequence[Type | None]) -> str:
     """Fewer columns than n-grams in the pool: onnxruntime's kernel reads beyond the columns."""
     starts, columns = _integers(leaf, "ngram_counts"), _integers(leaf, "ngram_indexes")
     pool = _length(leaf, "pool_int64s") + _length(leaf, "pool_strings")
-    ends = [*starts[1:], pool]
+    ends = [*starts, pool][1:]
     sizes = [max(end - start, 0) for start, end in zip(starts, ends, strict=True)]
     count = sum(size // length for length, size in enumerate(sizes, 1))
     if not leaf.attributes.keys() >= {"ngram_counts", "ngram_indexes"} or len(columns) >= count:
