@@ -42,9 +42,9 @@ def bench(
     `model` is any source of `treadle.load`, `feeds` are as for `session.run`. `against` names
     "onnxruntime" (alone, without treadle), "jit" or "interp" (treadle with that engine first).
     `threads` is `intra_op_num_threads` of all of them, 0 for their defaults; `compile` is that of
-    treadle's SessionOptions, and tells in the first calls. Each is loaded and
-    called once in a new process without a cache, treadle also in one with its cache; then all are
-    called in turn for `seconds` in this process. Outputs are compared with treadle's.
+    treadle's SessionOptions, on which the time of the first call depends. Each is loaded and called
+    once in a new process without a cache, treadle also in one with its cache; then all are called
+    in turn for `seconds` in this process. Outputs are compared with treadle's.
 
     A contender that rejects the model has no times, but the reason. If treadle itself fails, its
     error is raised.

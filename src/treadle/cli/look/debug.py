@@ -38,9 +38,9 @@ _SHORT = {
 def debug(model: Path | Piped, inputs: Inputs) -> None:
     """Step through a run on interp, and back, at a prompt.
 
-    `help` lists its commands. They are read from a terminal or a pipe: step, iteration, out, until, back,
-    print, where, list, quit, or their first letters (n for iteration). The exit code is 1 if the
-    run fails.
+    `help` lists its commands. They are read from a terminal or a pipe: step, iteration, out, until,
+    back, print, where, list, quit, or their first letters (n for iteration). The exit code is 1 if
+    the run fails.
     """
     from treadle.cli.feeds import collect
 
