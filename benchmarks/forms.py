@@ -26,7 +26,7 @@ from benchmarks import show
 from benchmarks.__main__ import chosen
 from benchmarks.columns import ENGINES, Call, fault
 from benchmarks.form_edits import Draft, draft
-from benchmarks.form_loops import FORMS
+from benchmarks.form_rewrites import FORMS
 from benchmarks.form_types import EXACT, OTHER_WORK
 from benchmarks.registry import Arrays, Benchmark
 

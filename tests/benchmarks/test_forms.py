@@ -1,0 +1,30 @@
+"""Forms of models that the project's own rewrites make give the reference's answers."""
+
+import pytest
+
+import treadle
+from benchmarks.columns import fault
+from benchmarks.form_edits import draft
+from benchmarks.form_rewrites import FORMS
+from benchmarks.models import BENCHMARKS
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "gone"),
+    [("heat", "Loop as Scan", "Loop"), ("machine", "If as Where", "If")],
+)
+def test_a_rewritten_form(name: str, form: str, gone: str) -> None:
+    made = BENCHMARKS[name]
+    instance = made.make(made.small)
+    edited = draft(instance.model, instance.feed)
+    assert FORMS[form](edited)
+    assert gone not in {node.op_type for graph in edited.graphs() for node in graph.node}
+    given = {info.name: edited.feed[info.name] for info in edited.model.graph.input}
+    found = treadle.InferenceSession(edited.model.SerializeToString()).run(None, given)
+    assert fault(made, found, instance.reference(**instance.feed)) == ""
+
+
+@pytest.mark.parametrize("form", ["Loop as Scan", "If as Where"])
+def test_a_form_that_does_not_fit(form: str) -> None:
+    instance = BENCHMARKS["descent"].make(3)
+    assert not FORMS[form](draft(instance.model, instance.feed))
