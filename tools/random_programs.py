@@ -6,6 +6,11 @@ A seed is twenty programs of `tests/strategies`, with text, sequences, optionals
 edges of their types and, in some, a declaration that lies; brought to a drawn opset of 8 to 26.
 Each runs twice on the default engines, on native code, and on onnxruntime with interp, where loops
 are regions of onnxruntime's. Seeds run in child processes; what the log has is not run again.
+
+    python -m tools.random_programs --edges --seeds 0 1000 --log build/edges.jsonl
+
+runs small loops at the edges of the native engine's strategies (`tests/strategies/edges.py`),
+native against interp: every element is the same.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.strategies import Program, programs
+from tests.strategies.edges import EdgeProgram, edge_program
 from tests.strategies.wild import lying
 from tests.values import differences
 from treadle.errors import InternalCompilerWarning, TreadleError
@@ -109,6 +115,23 @@ def compared(program: Program, chance: random.Random) -> dict[str, Any]:
     return {**line, "program": repr(program), "source": str(source)} if wrong else line
 
 
+def compared_edges(program: EdgeProgram) -> dict[str, Any]:
+    """What interp and native code said of a program, as a line of the log."""
+    wanted, _ = _answer(program.text, program.feeds, _WAYS["interp"])
+    found, _ = _answer(program.text, program.feeds, _WAYS["native"])
+    wrong = {"native": line} if (line := _unequal(found, wanted)) else {}
+    said = wanted if isinstance(wanted, str) else "answers"
+    line = {"form": program.family, "interp": said, "regions": 0, "wrong": wrong}
+    return {**line, "source": program.text} if wrong else line
+
+
+def _unequal(found: list[Any] | str, wanted: list[Any] | str) -> str:
+    if isinstance(found, str) or isinstance(wanted, str):
+        return _unlike(found, wanted)
+    pairs = enumerate(zip(found, wanted, strict=True))
+    return next((f"output {k}" for k, (f, w) in pairs if not np.array_equal(f, w)), "")
+
+
 def _answer(
     source: Any, feeds: Mapping[str, np.ndarray], engines: tuple[str, ...] | None
 ) -> tuple[list[Any] | str, int]:
@@ -132,24 +155,33 @@ def _unlike(found: list[Any] | str, wanted: list[Any] | str) -> str:
     return next(lines, "")[:500]
 
 
-def _child(first: int, last: int) -> None:
+def _child(first: int, last: int, *, edges: bool) -> None:
     warnings.simplefilter("error", InternalCompilerWarning)
     for number in range(first, last):
         print(json.dumps({"begun": number}), flush=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = drawn(number)
-        for turn, program in enumerate(found):
-            chance = random.Random(number * 1000 + turn)
-            line = compared(program, chance)
+        for turn, line in enumerate(_of_edges(number) if edges else _of_seed(number)):
             print(json.dumps({"seed": number, "turn": turn, **line}), flush=True)
         print(json.dumps({"ended": number}), flush=True)
 
 
-def _lines(first: int, last: int) -> Iterator[dict[str, Any]]:
+def _of_seed(number: int) -> Iterator[dict[str, Any]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = drawn(number)
+    for turn, program in enumerate(found):
+        yield compared(program, random.Random(number * 1000 + turn))
+
+
+def _of_edges(number: int) -> Iterator[dict[str, Any]]:
+    for turn in range(PER_SEED):
+        yield compared_edges(edge_program(number * PER_SEED + turn))
+
+
+def _lines(first: int, last: int, *, edges: bool) -> Iterator[dict[str, Any]]:
     """The lines of children, one after the other where one dies or hangs."""
     while first < last:
         command = [sys.executable, "-m", "tools.random_programs", "--child", str(first), str(last)]
+        command += ["--edges"] * edges
         environment = {**os.environ, "TREADLE_CACHE_DIR": "", "TREADLE_DEBUG": "1"}
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert child.stdout is not None
@@ -174,17 +206,19 @@ def main() -> int:
     )
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 150), metavar=("FIRST", "END"))
     parser.add_argument("--log", type=Path, default=Path("build/programs.jsonl"))
+    parser.add_argument("--edges", action="store_true", help="loops at the strategies' edges")
     parser.add_argument("--child", nargs=2, type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        _child(*given.child)
+        _child(*given.child, edges=given.edges)
         return 0
     given.log.parent.mkdir(parents=True, exist_ok=True)
     known = given.log.read_text().splitlines() if given.log.exists() else []
     lines = [json.loads(line) for line in known]
     done = max((line["ended"] + 1 for line in lines if "ended" in line), default=given.seeds[0])
+    first = max(done, given.seeds[0])
     with given.log.open("a") as log:
-        for line in _lines(max(done, given.seeds[0]), given.seeds[1]):
+        for line in _lines(first, given.seeds[1], edges=given.edges):
             lines.append(line)
             log.write(json.dumps(line) + "\n")
             log.flush()
