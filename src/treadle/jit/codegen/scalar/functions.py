@@ -289,9 +289,8 @@ def _order(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
     type_ = llvm.IntType(64 if dtype is DType.FLOAT64 else 32)
     bits = b.bitcast(b.fadd(value, literal(dtype, 0)), type_)
     mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
-    is_below = b.icmp_signed("<", bits, llvm.Constant(type_, 0))
-    turned = b.sub(llvm.Constant(type_, -1), b.and_(bits, mask))
-    ordered = b.select(is_below, turned, bits)
+    is_below = b.ashr(bits, llvm.Constant(type_, type_.width - 1))
+    ordered = b.xor(bits, b.and_(is_below, mask))
     return b.select(b.fcmp_unordered("uno", value, value), mask, ordered)
 
 

@@ -21,6 +21,13 @@ from treadle.jit.lowering.registry import NARROW, lowers
 Attributes = Mapping[str, Any]
 _MAX_EXTENT = 2**31
 """The greatest extent of the axis: positions fit into half of a 64-bit sort key."""
+_SHORT = 16
+"""The greatest extent at which all items are compared in registers."""
+_POSITION_BITS = 32
+_PACKED = frozenset(
+    (DType.INT8, DType.INT16, DType.INT32, DType.UINT8, DType.UINT16)
+)  # fmt: skip
+"""Keys that fit into a number of 64 bits beside a position."""
 
 
 def ordered(builder: KernelBuilder, node: Node) -> Node:
@@ -39,6 +46,8 @@ def first_of(
 ) -> Node:
     """The index of the extreme along the axis; of equal ones the first, or the last."""
     extent = keys.shape[axis]
+    if isinstance(extent, int) and _SHORT < extent < _MAX_EXTENT and keys.dtype in _PACKED:
+        return _packed(builder, keys, function, axis, keep=keep, last=last)
     best = reduced(builder, function, keys, [axis], keep=True)
     is_best = builder.map("equal", keys, best, dtype=DType.BOOL)
     where = steps(builder, len(keys.shape), axis, extent)
@@ -48,6 +57,23 @@ def first_of(
     found = builder.map("where", is_best, where, none, dtype=where.dtype)
     index = reduced(builder, "max" if last else "min", found, [axis], keep=keep)
     return builder.cast(index, DType.INT64)
+
+
+def _packed(
+    builder: KernelBuilder, keys: Node, function: str, axis: int, *, keep: bool, last: bool
+) -> Node:
+    """The index from one reduction of numbers with the key in front and the position behind.
+
+    Positions count down where the greatest number must be the first: ~i in place of i.
+    """
+    key = builder.map("shl", builder.cast(keys, DType.INT64), builder.dim(_POSITION_BITS))
+    at = steps(builder, len(keys.shape), axis, keys.shape[axis])
+    is_turned = last != (function == "max")
+    mask = builder.dim(2**_POSITION_BITS - 1)
+    at = builder.map("sub", mask, at) if is_turned else at
+    found = reduced(builder, function, builder.map("or", key, at), [axis], keep=keep)
+    index = builder.map("and", found, mask)
+    return builder.map("sub", mask, index) if is_turned else index
 
 
 def _extreme(
