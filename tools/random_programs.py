@@ -9,7 +9,7 @@ are regions of onnxruntime's. Seeds run in child processes; what the log has is 
 
     python -m tools.random_programs --edges --seeds 0 1000 --log build/edges.jsonl
 
-runs small loops at the edges of the native engine's strategies (`tests/strategies/edges.py`),
+runs small loops at the edges of the native engine's strategies (`tools/edge_programs.py`),
 native against interp: every element is the same.
 """
 
@@ -33,9 +33,9 @@ from hypothesis import strategies as st
 
 import treadle
 from tests.strategies import Program, programs
-from tests.strategies.edges import EdgeProgram, edge_program
 from tests.strategies.wild import lying
 from tests.values import differences
+from tools.edge_programs import EdgeProgram, edge_program
 from treadle.errors import InternalCompilerWarning, TreadleError
 from treadle.formats.onnx import write_model
 from treadle.report import engine_counts

@@ -1,0 +1,19 @@
+"""Small loops at the edges of the loop strategies: native code gives interp's bits."""
+
+import pytest
+
+from tools.edge_programs import FAMILIES, edge_program
+from tools.random_programs import compared_edges
+
+SEEDS = range(48)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_native_equals_interp(seed: int) -> None:
+    line = compared_edges(edge_program(seed))
+    assert line["wrong"] == {}
+    assert line["interp"] == "answers"
+
+
+def test_every_family_is_drawn() -> None:
+    assert {edge_program(seed).family for seed in SEEDS} == set(FAMILIES)
