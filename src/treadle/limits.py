@@ -168,11 +168,13 @@ _DEFAULTS = LoadLimits()
 class _Collector:
     """What the pauses of the cycle collector have left to it.
 
-    `pending` objects went to the oldest generation uncounted; `due` is how many may, before a
-    collection is looked at. `is_foreign`: the process has frozen objects itself.
+    `pending` objects went to the oldest generation uncounted since its last collection, which was
+    the one of number `collections`; a pause that begins with more than `due` of them collects
+    first. `is_foreign`: the process has frozen objects itself.
     """
 
     pending: int = 0
+    collections: int = 0
     due: int = 200_000
     is_foreign: bool = False
 
@@ -194,6 +196,8 @@ def without_collection() -> Iterator[None]:
     collected when many objects have moved.
     """
     was_enabled = gc.isenabled()
+    if was_enabled:
+        _collect_if_due()
     gc.disable()
     try:
         yield
@@ -204,18 +208,21 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _collect_if_due() -> None:
+    """Collect what earlier pauses have left, so that none pays for its own objects."""
+    collections = gc.get_stats()[-1]["collections"]
+    if collections != _collector.collections:
+        _collector.pending, _collector.collections = 0, collections
+    if _collector.pending > _collector.due:
+        gc.collect()
+
+
 def _move_to_oldest() -> None:
     if gc.get_freeze_count():
         _collector.is_foreign = True
         return
     _collector.pending += gc.get_count()[0]
     gc.freeze()
-    is_due = _collector.pending > _collector.due
-    total = gc.get_freeze_count() if is_due else 0
+    if _collector.pending > _collector.due:
+        _collector.due = max(_LEAST_DUE, gc.get_freeze_count() // _PART)
     gc.unfreeze()
-    if not is_due:
-        return
-    if _collector.pending * _PART > total:
-        gc.collect()
-        _collector.pending = 0
-    _collector.due = max(_LEAST_DUE, total // _PART)
