@@ -105,6 +105,33 @@ def test_the_first_kernel_is_stored_in_the_plan_file(
     np.testing.assert_array_equal(again[1], wanted[1])
 
 
+def test_weights_are_read_from_the_models_own_file(
+    tmp_path: Path, opened: Open, unread: Callable[[], None], rng: np.random.Generator
+) -> None:
+    weights = {name: rng.random((100, 100), np.float32) for name in "abc"}
+    weights["d"], weights["e"] = weights["a"], np.zeros((100, 100), np.float32)
+    names = list("xebdac")
+    steps = [onnx.helper.make_node("MatMul", [x, w], [f"x{w}"]) for x, w in _chained(names)]
+    kept = [numpy_helper.from_array(each, name) for name, each in weights.items()]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        steps, "g", [value("x", 1, (2, 100))], [value("xc", 1, (2, 100))], kept
+    )
+    imports = [onnx.helper.make_opsetid("", 17)]
+    model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=8)
+    source, feed = model.SerializeToString(), {"x": rng.random((2, 100), np.float32)}
+    (wanted,) = opened(source).run(None, feed)
+    size = sum(file.stat().st_size for file in (tmp_path / "cache").iterdir())
+    assert size < 20_000
+    unread()
+    np.testing.assert_array_equal(opened(source).run(None, feed)[0], wanted)
+
+
+def _chained(names: list[str]) -> list[tuple[str, str]]:
+    values = ["x", *(f"x{name}" for name in names[1:])]
+    return list(zip(values, names[1:], strict=False))
+
+
 def test_a_cached_session_runs_other_lengths_and_listeners(opened: Open) -> None:
     opened(source_of(SCAN)).run(None, {"x": X, "h0": X[0]})
     again, plain = opened(source_of(SCAN)), opened(source_of(SCAN), cache_dir="")

@@ -40,12 +40,12 @@ _PACKAGES = ("numpy", "onnx")
 
 @dataclass(frozen=True, slots=True)
 class LoadCache:
-    """The place of one model on disk, under its key; `digest` is that of its source."""
+    """The place of one model on disk, under its key; `content` is that of its source."""
 
     store: Any
     key: str
     source: object
-    digest: str
+    content: bytes
 
     @classmethod
     def of(cls, source: object, options: Any, engines: Sequence[Engine]) -> LoadCache | None:
@@ -58,7 +58,7 @@ class LoadCache:
         digest = hashlib.sha256(data).hexdigest()
         words = f"{digest} {settings} {_versions()}"
         key = "plan-" + hashlib.sha256(words.encode()).hexdigest()
-        return cls(store, key, source, digest)
+        return cls(store, key, source, data)
 
     def read(self, engines: Sequence[Engine]) -> tuple[Model, Plan] | None:
         """Read the model and its prepared plan; None if they are not on disk."""
@@ -69,7 +69,7 @@ class LoadCache:
             file = _PlanFile(self.store, self.key, *pickle.loads(data))
         except SPOILT:
             return None
-        return snapshot.from_bytes(file.plan, self.key, engines, file)
+        return snapshot.from_bytes(file.plan, self.content, self.key, engines, file)
 
     def write(self, model: Model, plan: Plan, engines: Sequence[Engine]) -> None:
         """Write a plan, and arrange to store what its regions learn at run time.
@@ -77,11 +77,10 @@ class LoadCache:
         Nothing is written if tensors are in other files, or if the file changed while it was read:
         the plan would not match its key.
         """
-        data = _content(self.source)
-        is_same = data is not None and hashlib.sha256(data).hexdigest() == self.digest
+        is_same = _content(self.source) == self.content
         if not is_same or formats.onnx.has_external(model):
             return
-        data = snapshot.to_bytes(model, plan, engines)
+        data = snapshot.to_bytes(model, plan, engines, self.content)
         if data is not None:
             file = _PlanFile(self.store, self.key, data, {})
             file.write()

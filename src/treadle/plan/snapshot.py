@@ -2,6 +2,8 @@
 
     bytes = pickle(original model, plan without its runnables, a snapshot of each runnable)
 
+Weights are those of the model's file, whose content has to be there when the plan is restored.
+
 As with any pickle, reading them runs code of their author: they must come from a folder that nobody
 else can write to (`jit/toolchain/trust.py`).
 """
@@ -9,48 +11,51 @@ else can write to (`jit/toolchain/trust.py`).
 from __future__ import annotations
 
 import io
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler
+from treadle.compact_pickle import NO_FORM, SPOILT
 from treadle.errors import Unsupported
 from treadle.ir import Model
 from treadle.limits import without_collection
 from treadle.plan.engines import Engine, Persistence, RecordStore
 from treadle.plan.planner import INTERP, with_fallbacks
 from treadle.plan.regions import BlockPlan, Plan, Region
+from treadle.plan.source_pickle import SourcePickler, SourceUnpickler
 
 __all__ = ["adopt", "from_bytes", "to_bytes"]
 
 
-def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine]) -> bytes | None:
-    """The plan and its model as bytes; None if a part of them cannot be serialized."""
+def to_bytes(model: Model, plan: Plan, engines: Sequence[Engine], source: bytes) -> bytes | None:
+    """The plan and its model as bytes; None if a part of them cannot be serialized.
+
+    `source` is the content of the model's file.
+    """
     named = _by_name(engines)
     if named is None:
         return None
     buffer = io.BytesIO()
     try:
-        CompactPickler(buffer, protocol=5).dump((model, plan.model, _stripped(plan.main, named)))
+        SourcePickler(buffer, source).dump((model, plan.model, _stripped(plan.main, named)))
     except NO_FORM:
         return None
     return buffer.getvalue()
 
 
 def from_bytes(
-    data: bytes, name: str, engines: Sequence[Engine], beside: RecordStore
+    data: bytes, source: bytes, name: str, engines: Sequence[Engine], beside: RecordStore
 ) -> tuple[Model, Plan] | None:
     """Restore the model and the plan with its regions prepared; None for damaged bytes.
 
-    `name` identifies the plan, so that engines find the data they keep for its regions.
+    `source` is the content of the same file; `name` identifies the plan, so that engines find the data they keep for its regions.
     """
     named = _by_name(engines)
     if named is None:
         return None
     try:
         with without_collection():
-            model, planned, main = pickle.loads(data)
+            model, planned, main = SourceUnpickler(data, source).load()
         return model, Plan(
             planned, _restored(main, _Restoring(planned, named, tuple(engines), name, beside))
         )
