@@ -48,7 +48,8 @@ def from_bytes(
 ) -> tuple[Model, Plan] | None:
     """Restore the model and the plan with its regions prepared; None for damaged bytes.
 
-    `source` is the content of the same file; `name` identifies the plan, so that engines find the data they keep for its regions.
+    `source` is the content of the same file; `name` identifies the plan, so that engines find the
+    data they keep for its regions.
     """
     named = _by_name(engines)
     if named is None:

@@ -1,6 +1,6 @@
-"""Pickles of plans that leave out the weights which the model's file has: they name their place.
+"""Pickles of plans that leave out the weights which the model's file has.
 
-    weights in the file, and copies of them in exported models -> (offset, length)
+A weight in the file, and its copies in exported models, are written as an offset and a length.
 """
 
 from __future__ import annotations
