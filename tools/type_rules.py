@@ -4,7 +4,7 @@
 
 `treadle.check` asks onnx's type rules, which are C++ and read some attributes unchecked. The models
 are onnx's node cases at every version of their operator. They are checked in child processes. A
-child that dies, or is silent for ten seconds, is reported; the next starts after that model.
+child that dies, or is silent for twenty seconds, is reported; the next starts after that model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import onnx
 from onnx import helper
@@ -26,7 +26,7 @@ import treadle
 from tests.ops.node_suite import control_flow, node_cases
 from treadle import TreadleError
 
-_SILENCE = 10
+_SILENCE = 20
 _START = 600
 _WHOLE = sorted(
     {sign * value + step for value in (0, 2, 4, 16, 2**16, 2**31, 2**32, 2**62)
@@ -49,9 +49,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.after is not None:
         return _check(given.every, given.after)
-    fatal = list(_fatal(given.every))
-    print(f"{len(fatal)} models end or hang the process")
-    sys.exit(bool(fatal))
+    found = list(fatal("tools.type_rules", ["--every", str(given.every)]))
+    print(f"{len(found)} models end or hang the process")
+    sys.exit(bool(found))
 
 
 def _check(every: int, after: int) -> None:
@@ -65,18 +65,23 @@ def _check(every: int, after: int) -> None:
             continue
 
 
-def _fatal(every: int) -> Iterator[str]:
+def fatal(
+    module: str, arguments: Sequence[str], is_report: Callable[[str], bool] = lambda _line: False
+) -> Iterator[str]:
+    """The models that end or hang the tool's children, which print each before they try it.
+
+    A line that `is_report` takes names no model.
+    """
     last, ended = "-1", False
     while not ended:
-        command = [sys.executable, "-m", "tools.type_rules", "--every", str(every)]
         child = subprocess.Popen(
-            [*command, "--after", last.split()[0]],
+            [sys.executable, "-m", module, "--after", last.split()[0], *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
         before = last
         for line in _lines(child):
-            last = line
+            last = last if is_report(line) else line
         ended = child.wait() == 0
         if not ended:
             how = "hangs" if child.returncode == -9 else f"ends with {child.returncode}"

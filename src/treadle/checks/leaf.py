@@ -8,7 +8,7 @@ from treadle import ops
 from treadle.checks.arity import counted, ordinal
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import Kind, Leaf, Tensor, show_type
+from treadle.ir import Kind, Leaf, Model, Tensor, omissions, show_type
 
 _ALONG_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
@@ -45,10 +45,29 @@ def _counts(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
             bound = f"at least {least}" if given < least else f"at most {most}"
             message = f"{leaf.op}-{leaf.version} has {counted(given, noun)}, it takes {bound}"
             yield finding(code, path, message, f"see the {noun}s of {leaf.op} in the standard")
-    for position, (operand, formal) in enumerate(zip(leaf.operands, schema.inputs, strict=False)):
-        if operand is None and formal.option == "single":
+    for position, operand in enumerate(leaf.operands):
+        formal = _formal(schema, position)
+        if operand is None and formal is not None and formal.option != "optional":
             message = f'the {ordinal(position)} input of {leaf.op}, {formal.name}, is ""'
             yield finding("CF207", path, f"{message}, it must be a value", "name a value")
+
+
+def omitted_by_callers(model: Model) -> Iterator[Finding]:
+    """Report a call that leaves out an input which an operator of its function always needs.
+
+    An operator inside a body is not reported: an If may ask whether the input is there.
+    """
+    for omission in omissions(model):
+        leaf = omission.leaf
+        schema = ops.schema(leaf.domain, leaf.op, leaf.version)
+        if schema is None or not omission.caller or omission.depth:
+            continue
+        seen = [None if k in omission.positions else v for k, v in enumerate(leaf.operands)]
+        position = ops.missed_input(schema, seen)
+        if position is not None and leaf.operands[position] is not None:
+            input_ = f"the {ordinal(position)} input of {leaf.op}"
+            message = f"the call at {omission.caller} leaves out {input_}, which it needs"
+            yield finding("CF207", omission.path, message, "give it a value")
 
 
 def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:

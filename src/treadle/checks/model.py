@@ -65,6 +65,7 @@ def _findings(typed: Model, conflicts: list[Conflict]) -> list[Finding]:
     refused = {conflict.path: conflict for conflict in conflicts}
     found = [*recursion.findings(typed), *declarations.findings(typed.main, "main")]
     found += attribute_references.findings(typed)
+    found += leaf.omitted_by_callers(typed)
     for path, step, _, _ in walk(typed):
         rules = list(of_step(step, path, typed))
         conflict = refused.pop(path, None)

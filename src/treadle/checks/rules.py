@@ -145,6 +145,7 @@ _TABLE = (
     Rule("CF808", "advice", "Whole numbers at the edge of their type are answered wrongly", _ORT),
     Rule("CF809", "error", "An RNN, GRU or LSTM in float64", _ORT),
     Rule("CF810", "error", "Extents on which a kernel ends the process", _ORT),
+    Rule("CF811", "error", "An empty name at the end of the inputs", _ORT),
     Rule("CF851", "error", "Sequences, optionals and strings in control flow", _OPENVINO),
     Rule("CF852", "error", "A Scan body that reads outer values", _OPENVINO),
     Rule("CF853", "error", "A body that gives a parameter as it is", _OPENVINO),

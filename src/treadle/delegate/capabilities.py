@@ -9,6 +9,7 @@ from treadle.checks import extent_refusal
 from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
 from treadle.delegate.loop import form_refusal
+from treadle.delegate.omitted import omission_refusal
 from treadle.delegate.ranks import rank_refusal
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
@@ -91,6 +92,7 @@ def _leaf_refusal(step: Leaf, on_trial: bool) -> str:
         unserved
         or ops.why_endless(step)
         or known_bug(step)
+        or omission_refusal(step, step.operands)
         or rank_refusal(step)
         or extent_refusal(step)
     )

@@ -22,6 +22,7 @@ from treadle.delegate.loop import (
     not_empty,
     same_shape,
 )
+from treadle.delegate.omitted import omission_refusal
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.clip import with_both_bounds
@@ -58,6 +59,7 @@ from treadle.ir import (
     slices_inputs,
     step_path,
     tensor,
+    without_omitted_end,
 )
 from treadle.plan import Region
 
@@ -102,10 +104,11 @@ def _write(draft: ExportScope, steps: Sequence[Step]) -> None:
 
 
 def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
-    why = rank_refusal(step) or extent_refusal(step)
+    operands = draft.reads(step.operands)
+    why = omission_refusal(step, operands) or rank_refusal(step) or extent_refusal(step)
     if why:
         raise Unsupported(step.op, step.version, why, path)
-    operands = with_ranks_checked(draft, step, draft.reads(step.operands))
+    operands = with_ranks_checked(draft, step, operands)
     operands = with_extents_checked(draft, step, operands)
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
@@ -126,7 +129,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
         step.domain,
         step.op,
         step.version,
-        operands,
+        without_omitted_end(operands),
         results,
         step.attributes,
         step.blocks,
@@ -156,27 +159,26 @@ def _remember(draft: ExportScope, step: Leaf, results: Operands) -> None:
 def _write_branch(draft: ExportScope, step: Branch, path: str) -> None:
     condition = draft.read(step.condition)
     assert condition is not None
-    captured = _captured(draft, step.operands)
+    captured = draft.reads(step.operands)
     then = _branch_body(draft, step.then, captured, f"{path}.then_branch")
     otherwise = _branch_body(draft, step.otherwise, captured, f"{path}.else_branch")
     results = tuple(draft.renamed(value, _result_type(value)) for value in step.results)
     info = Info(name=draft.shared.node(path), op="If", version=_version(draft, "If"))
-    draft.steps.append(Branch(condition, then, otherwise, captured, results, info))
+    present = tuple(value for value in captured if value is not None)
+    draft.steps.append(Branch(condition, then, otherwise, present, results, info))
 
 
-def _captured(draft: ExportScope, operands: Sequence[Value | None]) -> tuple[Value, ...]:
-    read = draft.reads(operands)
-    return tuple(value for value in read if value is not None)
-
-
-def _branch_body(draft: ExportScope, block: Block, captured: Sequence[Value], path: str) -> Block:
+def _branch_body(draft: ExportScope, block: Block, captured: Operands, path: str) -> Block:
     """Export a branch; captured values and repeated results go through Identity.
 
     Measured: one value listed twice as results of If gives uninitialised memory.
     """
     body = draft.inner(path)
     for param, outer in zip(block.params, captured, strict=True):
-        body.params.append(_stand_in(body, param, outer))
+        if outer is None:
+            body.new[param] = None
+        else:
+            body.params.append(_stand_in(body, param, outer))
     _fill(body, block)
     results = _copied(body, block.results, set(body.params))
     return body.build(results, path, _types(block.results))
@@ -205,11 +207,17 @@ def _copied(body: ExportScope, results: Sequence[Value | None], copied: set[Valu
     """The body's results, through Identity if they are in `copied` or repeated."""
     given: list[Value] = []
     for result in results:
-        value = body.read(result)
-        assert value is not None
+        value = _result(body, result)
         needs_copy = value in copied or value in given
         given.append(body.leaf("Identity", value) if needs_copy else value)
     return given
+
+
+def _result(body: ExportScope, result: Value | None) -> Value:
+    value = body.read(result)
+    if value is None:
+        raise Unsupported("Identity", 1, "the body's result is an input left out", body.path)
+    return value
 
 
 def _write_loop(draft: ExportScope, step: Loop, path: str) -> None:
@@ -274,8 +282,7 @@ def _copied_once(
     """The body's results, through Identity if they are in `copied`; repeated values are allowed."""
     given = []
     for result in results:
-        value = body.read(result)
-        assert value is not None
+        value = _result(body, result)
         given.append(body.leaf("Identity", value) if value in copied else value)
     return given
 
@@ -306,7 +313,9 @@ def _enter(
     captured: dict[Value, Value] = {}
     for port in view.invariants:
         outer = draft.read(port.operand)
-        assert outer is not None
+        if outer is None:
+            body.new[port.param] = None
+            continue
         captured[outer] = captured.get(outer) or _stand_in(body, port.param, outer)
         body.new[port.param] = captured[outer]
     return carried, list(captured.values()), list(captured)

@@ -34,6 +34,7 @@ from treadle.ir.loop import (
 )
 from treadle.ir.names import FreshNames
 from treadle.ir.notebook import model_html
+from treadle.ir.omitted import Omission, omissions, without_omitted_end
 from treadle.ir.printer import (
     show_attributes,
     show_block,
@@ -128,6 +129,7 @@ __all__ = [
     "Map",
     "Metadata",
     "Model",
+    "Omission",
     "Operands",
     "Optional",
     "Ports",
@@ -168,6 +170,7 @@ __all__ = [
     "map_steps",
     "model_html",
     "multiply_dims",
+    "omissions",
     "operator_of",
     "path_segment",
     "ports",
@@ -197,4 +200,5 @@ __all__ = [
     "walk_block",
     "with_operands",
     "with_results",
+    "without_omitted_end",
 ]

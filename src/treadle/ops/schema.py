@@ -5,7 +5,7 @@ A version is the opset at which a schema came into force. The domain "ai.onnx" i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -83,6 +83,15 @@ class Schema:
     depends_on_context: bool
     is_deterministic: bool
     doc: str
+
+
+def missed_input(schema: Schema, operands: Iterable[object | None]) -> int | None:
+    """The first position at which an operand is None that the operator needs; None if none is."""
+    for position, operand in enumerate(operands):
+        formal = schema.inputs[min(position, len(schema.inputs) - 1)] if schema.inputs else None
+        if operand is None and formal is not None and formal.option != "optional":
+            return position
+    return None
 
 
 def canonical(domain: str) -> str:

@@ -8,6 +8,7 @@ from treadle.checks.constants import Known
 from treadle.checks.rules import finding
 from treadle.checks.runtimes.edges import of_edges
 from treadle.checks.runtimes.extents import extent_refusal
+from treadle.checks.runtimes.omitted import of_omitted
 from treadle.checks.runtimes.passthrough import parameters_returned, returned_twice, words
 from treadle.errors import Finding
 from treadle.ir import (
@@ -39,7 +40,7 @@ _SCAN = FunctionId("", "Scan")
 
 
 def of_model(model: Model) -> Iterator[Finding]:
-    """Report too new an opset or IR version, and integers that may reach their types' limits."""
+    """Report too new a version, integers that may reach their types' limits, and lost inputs."""
     opset = model.opsets.get("", 1)
     refusing = [release for release, (newest, _) in _NEWEST.items() if opset > newest]
     if refusing:
@@ -52,6 +53,7 @@ def of_model(model: Model) -> Iterator[Finding]:
         message = f"IR version {model.ir_version} is refused by {' and '.join(refusing)}"
         yield finding("CF807", "", message, "write an older IR version")
     yield from of_edges(model)
+    yield from of_omitted(model)
 
 
 def of_step(step: Step, path: str, known: Known) -> Iterator[Finding]:

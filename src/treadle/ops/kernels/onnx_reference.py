@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
-from treadle.ir import SparseArray
+from treadle.ir import SparseArray, without_omitted_end
 from treadle.ops.kernels.registry import (
     Attributes,
     Body,
@@ -54,7 +54,7 @@ def reference_kernel(op: str, version: int, domain: str = "") -> Callable[[Attri
         run = instance.run
 
         def body(inputs: Operands) -> Results:
-            return tuple(map(_value, run(*inputs)))
+            return tuple(map(_value, run(*without_omitted_end(tuple(inputs)))))
 
         return body
 
