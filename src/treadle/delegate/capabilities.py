@@ -9,8 +9,7 @@ from treadle.checks import extent_refusal
 from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
 from treadle.delegate.loop import form_refusal
-from treadle.delegate.omitted import omission_refusal
-from treadle.delegate.ranks import rank_refusal
+from treadle.delegate.ranks import omission_refusal, rank_refusal
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
 

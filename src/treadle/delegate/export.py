@@ -22,9 +22,8 @@ from treadle.delegate.loop import (
     not_empty,
     same_shape,
 )
-from treadle.delegate.omitted import omission_refusal
 from treadle.delegate.opset_selection import TargetVersions
-from treadle.delegate.ranks import rank_refusal, with_ranks_checked
+from treadle.delegate.ranks import omission_refusal, rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.clip import with_both_bounds
 from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from treadle import ops
 from treadle.delegate.export_scope import ExportScope
 from treadle.ir import Leaf, Operands, Step, Tensor, Value
 
@@ -48,6 +49,18 @@ _NEEDED = {
     (_MS, "QLinearSigmoid"): (4, "zero point of its result"),
 }
 """Operands that are optional in the schema, which the kernel reads unconditionally."""
+
+
+def omission_refusal(step: Leaf, operands: Operands) -> str:
+    """Why the step has no meaning with these operands; "" if it has.
+
+    Inputs left out at the end are not written, so only what the schema needs is missed.
+    """
+    schema = ops.schema(step.domain, step.op, step.version)
+    if schema is None or None not in operands:
+        return ""
+    position = ops.missed_input(schema, operands)
+    return "" if position is None else f"input {position} of {step.op} is left out"
 
 
 def rank_refusal(step: Leaf) -> str:
