@@ -20,6 +20,7 @@ from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
 from treadle.jit.codegen.host_call import emit_host_call
 from treadle.jit.codegen.llvm_types import literal
 from treadle.jit.codegen.loop import emit_loop
+from treadle.jit.codegen.loops.pipeline import emit_pipeline
 from treadle.jit.codegen.ops import concat_in_place
 from treadle.jit.codegen.ops.cumulative import emit_cumulative
 from treadle.jit.codegen.ops.gather import emit_flat_nonzero, emit_gather, emit_take
@@ -94,6 +95,10 @@ def _emit_node(context: CodegenContext, node: Node, nests: FusedNests) -> None:
     match node.op:
         case Scatter():
             emit_scatter(context, node, nests)
+        case Loop() if node in context.schedule.pipelines.found:
+            emit_pipeline(context, context.schedule.pipelines.found[node], emit_block)
+        case Loop() if node in context.schedule.pipelines.later:
+            pass  # emitted with the first loop of its pipeline
         case Loop():
             emit_loop(context, node, emit_block, reused_buffers(context, node, nests))
         case Branch():

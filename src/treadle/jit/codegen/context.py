@@ -47,11 +47,15 @@ class Exit:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SafepointState:
-    """Nanoseconds of work until the next safepoint, the thread state, the object to call."""
+    """Nanoseconds of work until the next safepoint, the thread state, the object to call.
+
+    `is_elsewhere`: code that any thread runs has no safepoints; its caller has.
+    """
 
     ticks: Any
     thread: Any
     poll: Any
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -57,7 +57,7 @@ def emit_kernel(
         function.linkage = "hidden"
     w = FunctionBuilder(module, function, target)
     slots = AbiSlots(w, function.args[0], surroundings=surroundings)
-    schedule = schedule_kernel(kernel, target)
+    schedule = schedule_kernel(kernel, target, has_pool=not surroundings.is_free)
     placed = schedule.storage
     t = ElementAccess(
         w, placed, slots, AliasScopes(module), chains=schedule.chains, exact=frozenset(exact)

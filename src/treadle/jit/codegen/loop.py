@@ -78,9 +78,9 @@ def _run(
     op, b, w = node.op, context.builder.builder, context.builder
     assert isinstance(op, Loop)
     operands = list(node.operands)
-    limit = context.builder.index(_limit(context, op, operands.pop(0) if op.has_trip else None))
+    limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
     go = context.access.scalar(operands.pop(0)) if op.has_condition else None
-    _begin(context, node, op, operands, taken)
+    begin_states(context, node, op, operands, taken)
     stacks = stacked_outputs(context, node, op, limit)
     zero = llvm.Constant(I64, 0)
     numbers = recorded_results(context, node, stacks)
@@ -111,7 +111,7 @@ def _run(
         iteration_limit.consume_iterations(context, node, 1, i)
     clock.begin_iteration(context, iterations, i)
     with context.access.scope():
-        goes_on = _iteration(context, node, op, i, stacks, items, emit_block)
+        goes_on = emit_iteration(context, node, op, i, stacks, items, emit_block)
         memory_limit.after(context, weight, i)
     b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
     if goes_on is None:
@@ -124,7 +124,7 @@ def _run(
         b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), limit), again, done)
         b.position_at_end(done)
     clock.end_iterations(context, node, iterations, b.load(counter, typ=I64))
-    _end(context, node, op, b.load(counter, typ=I64), stacks)
+    end_loop(context, node, op, b.load(counter, typ=I64), stacks)
 
 
 def _spend(context: CodegenContext, node: Node) -> None:
@@ -148,14 +148,15 @@ def _told(context: CodegenContext, node: Node) -> Any:
         and (context.kernel.limits_iterations or context.kernel.limits_memory)
     ):
         return None
-    return context.builder.index(_limit(context, op, node.operands[0] if op.has_trip else None))
+    return context.builder.index(trip_limit(context, op, node.operands[0] if op.has_trip else None))
 
 
 def _is_counted(op: Loop) -> bool:
     return not op.has_condition and op.next_condition is None
 
 
-def _limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
+def trip_limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
+    """The number of iterations of a loop that nothing ends early."""
     w, b = context.builder, context.builder.builder
     length = None if op.length is None else w.index(context.access.extent(op.length))
     if trip is None:
@@ -169,7 +170,7 @@ def _limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
     return limit
 
 
-def _begin(
+def begin_states(
     context: CodegenContext, node: Node, op: Loop, initials: list[Node], taken: Mapping[int, Buffer]
 ) -> None:
     """Initialise the carried values in variables or in memory of the loop."""
@@ -207,7 +208,7 @@ def _variable(context: CodegenContext, state: Node, value: Any) -> Any:
     return context.builder.variable(register_type(state.dtype), value)
 
 
-def _iteration(
+def emit_iteration(
     context: CodegenContext,
     node: Node,
     op: Loop,
@@ -347,9 +348,10 @@ def _reads_state(context: CodegenContext, op: Loop, node: Node) -> bool:
     return any(_reads_state(context, op, operand) for operand in node.operands)
 
 
-def _end(
+def end_loop(
     context: CodegenContext, node: Node, op: Loop, count: Any, stacks: list[StackedOutput]
 ) -> None:
+    """Make the carried values and stacked outputs the loop's results, after `count` iterations."""
     double_buffer.end(context, op)
     for number, state in enumerate(op.states):
         if state in context.carried.delay_lines:

@@ -77,17 +77,16 @@ def parallel_nest(
         yield _part(own, function.args, count, least)
     own.builder.ret_void()
     context.builder = context.access.builder = outer
-    data = _handed(outer, own)
-    own.close_entry()
+    data = handed(outer, own)
     if not is_shared:
         context.functions.calls.append(
             ParallelCall(function, None, _alone(context, function, data))
         )
         return
     context.counts.update({"shared": 1})
-    context.functions.calls.append(
-        _call(context, function, data, outer.product((*(size or (count,)), _fine(cost))))
-    )
+    cost_of_all = outer.index(outer.product((*(size or (count,)), _fine(cost))))
+    nanoseconds = outer.builder.udiv(cost_of_all, outer.index(_COST_SCALE))
+    context.functions.calls.append(run_parts(context, function, data, nanoseconds))
 
 
 @contextmanager
@@ -209,8 +208,11 @@ def _part(builder: FunctionBuilder, arguments: Any, count: Index, least: int) ->
     return first, b.select(b.icmp_signed("<", left, each), left, each)
 
 
-def _handed(outer: FunctionBuilder, own: FunctionBuilder) -> Any:
-    """Memory with the kernel's values that the part reads, which loads them there."""
+def handed(outer: FunctionBuilder, own: FunctionBuilder) -> Any:
+    """Memory with the kernel's values that the part reads, which loads them there.
+
+    Called once the part is complete: it also closes the part's entry block.
+    """
     found: dict[Any, Any] = {}
     for block in own.function.basic_blocks:
         for instruction in block.instructions:
@@ -220,6 +222,7 @@ def _handed(outer: FunctionBuilder, own: FunctionBuilder) -> Any:
         assert not isinstance(value.type, llvm.VectorType), "a vector is passed to a parallel part"
         address = b.gep(data, [outer.index(number)], source_etype=I64, inbounds=True)
         b.store(value, address)
+    own.close_entry()
     return data
 
 
@@ -246,10 +249,9 @@ def _own(value: Any, own: FunctionBuilder, found: dict[Any, Any]) -> Any:
     return found[value]
 
 
-def _call(context: CodegenContext, function: Any, data: Any, cost: Index) -> ParallelCall:
+def run_parts(context: CodegenContext, function: Any, data: Any, nanoseconds: Any) -> ParallelCall:
     """Run all parts: in the pool, if there is one and they take long enough."""
     w, b = context.builder, context.builder.builder
-    nanoseconds = b.udiv(w.index(cost), w.index(_COST_SCALE))
     pool, null = context.access.slots.thread_pool(), llvm.Constant(POINTER, None)
     is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.parallel_threshold_ns))
     is_shared = b.and_(b.icmp_unsigned("!=", pool, null), is_long)

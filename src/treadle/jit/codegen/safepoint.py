@@ -7,6 +7,8 @@ the GIL, calls the poll, a Python function, and continues. If the poll or a sign
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -66,8 +68,16 @@ def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -
     poll_after(context, own)
 
 
-def poll_after(context: CodegenContext, taken: Index) -> None:
-    """Count down by the given nanoseconds, and poll when due."""
+def poll_after(
+    context: CodegenContext, taken: Index, stop: Callable[[], None] | None = None
+) -> None:
+    """Count down by the given nanoseconds, and poll when due.
+
+    `stop` emits what happens where the poll says so: the kernel ends, unless it is given.
+    """
+    if context.safepoint.is_elsewhere:
+        return
+    stop = stop or partial(_stop, context)
     b, w = context.builder.builder, context.builder
     period = llvm.Constant(I64, SAFEPOINT_PERIOD)
     if isinstance(taken, int):
@@ -79,27 +89,27 @@ def poll_after(context: CodegenContext, taken: Index) -> None:
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
         b.store(period, context.safepoint.ticks)
         if context.surroundings.is_free:
-            _poll_caller(context)
+            _poll_caller(context, stop)
         else:
-            _poll_python(context)
+            _poll_python(context, stop)
 
 
-def _poll_python(context: CodegenContext) -> None:
+def _poll_python(context: CodegenContext, stop: Callable[[], None]) -> None:
     b, w = context.builder.builder, context.builder
     acquire_gil(context)
     answer = b.call(w.external("PyObject_CallNoArgs", POINTER, POINTER), [context.safepoint.poll])
     with w.rarely(b.icmp_unsigned("==", answer, llvm.Constant(POINTER, None))):
-        _stop(context)
+        stop()
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
     release_gil(context)
 
 
-def _poll_caller(context: CodegenContext) -> None:
+def _poll_caller(context: CodegenContext, stop: Callable[[], None]) -> None:
     b, w = context.builder.builder, context.builder
     with w.rarely(b.icmp_unsigned("!=", context.safepoint.poll, llvm.Constant(POINTER, None))):
         answer = call_back(w, POLL, context.safepoint.poll, ())
         with w.rarely(b.icmp_unsigned("!=", answer, llvm.Constant(I32, 0))):
-            _stop(context)
+            stop()
 
 
 def _stop(context: CodegenContext) -> None:

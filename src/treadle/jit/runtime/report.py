@@ -27,6 +27,7 @@ _WAYS = {
     "columns": "scan items that are columns in memory, transposed in tiles",
     "tiled": "loops tiled: all iterations of a part of the elements at a time",
     "antidiagonals": "nested loops computed by antidiagonals (wavefront)",
+    "stages": "stacked loops in a pipeline, each on a thread of its own",
     "linear": "linear recurrences by parallel prefix, several iterations at once",
 }
 """The descriptions of the counts from code generation."""

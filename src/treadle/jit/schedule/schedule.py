@@ -3,6 +3,7 @@
     storage       where each value lives
     loops         for each loop its strategy, why others declined, and the storage of carried values
     distributed   the products that are computed for many iterations at once
+    pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     chains        the order of operands of associative chains
 
@@ -29,6 +30,12 @@ from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
+from treadle.jit.schedule.pipelines import (
+    PipelineFacts,
+    Pipelines,
+    in_pipeline_order,
+    pipelines_of,
+)
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.update_chains import update_chains
@@ -50,6 +57,7 @@ class Schedule:
     storage: StorageMap
     loops: Mapping[Node, LoopSchedule]
     distributed: Mapping[Node, Distribution]
+    pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
 
@@ -58,8 +66,8 @@ class Schedule:
         return self.blocks.get(block) or fused_steps(block, self.storage, {}, ())
 
 
-def schedule_kernel(kernel: Kernel, target: Target) -> Schedule:
-    """The schedule of a kernel."""
+def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) -> Schedule:
+    """The schedule of a kernel; `has_pool`: it can share work with treadle's threads."""
     storage = assign_storage(kernel)
     loops = {
         node: _loop_schedule(kernel, node, storage, target)
@@ -72,9 +80,25 @@ def schedule_kernel(kernel: Kernel, target: Target) -> Schedule:
         if isinstance(loop.op, Loop)
         for node, found in distributed_products(loop.op, storage).items()
     }
-    blocks = dict(_blocks(kernel.main, None, storage, loops))
+    found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
+    blocks = {
+        block: in_pipeline_order(steps, found.found.values(), block)
+        for block, steps in _blocks(kernel.main, None, storage, loops)
+    }
     chains = reassociated(kernel, storage.readers)
-    return Schedule(storage, loops, distributed, blocks, chains)
+    return Schedule(storage, loops, distributed, found, blocks, chains)
+
+
+def _pipeline_facts(
+    kernel: Kernel,
+    storage: StorageMap,
+    loops: Mapping[Node, LoopSchedule],
+    distributed: Mapping[Node, Distribution],
+    has_pool: bool,
+) -> PipelineFacts:
+    strategies = {node: found.strategy for node, found in loops.items()}
+    carried = {node: found.carried for node, found in loops.items()}
+    return PipelineFacts(kernel, storage, strategies, carried, distributed, has_pool)
 
 
 def _blocks(

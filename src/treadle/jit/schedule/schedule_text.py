@@ -59,6 +59,17 @@ def _path(node: Node) -> str:
     return f" at {node.op.path}" if node.op.path else ""
 
 
+def _pipeline(node: Node, consumer: Node | None, schedule: Schedule) -> Iterator[str]:
+    """The stage of a loop in a pipeline, and why its consumer is no stage after it."""
+    for pipeline in schedule.pipelines.found.values():
+        for number, stage in enumerate(pipeline.stages):
+            if stage.loop is node:
+                yield f"pipeline: stage {number + 1} of {len(pipeline.stages)}, {stage}"
+    declined = schedule.pipelines.declined
+    if consumer is not None and consumer in declined:
+        yield f"not a pipeline with the loop that slices its output: {declined[consumer]}"
+
+
 def _nests(steps: Sequence[Step], loop: Loop | None) -> Iterator[str]:
     """The fused nests of a block; `loop`: of its body."""
     for nest in steps:
@@ -83,6 +94,7 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     consumer = consumer_of(node)
     reason = "" if consumer is None else obstacle(node, consumer)
     yield from [f"not one with the loop that slices its output: {reason}"] * bool(reason)
+    yield from _pipeline(node, consumer, schedule)
     for product, made in schedule.distributed.items():
         if product.home is node.op.body:
             yield f"distributed: {words_of([product])}, {made.steps} iterations at once"

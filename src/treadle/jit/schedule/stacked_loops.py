@@ -7,12 +7,12 @@ Lawful where the second loop depends on the first through items of its stacked o
 in the iteration that makes it. The stacked output is not stored if nothing else reads it, and both
 recurrences wait for their last iterations at the same time. Loops with large matrices stay apart:
 one loop's matrices stay in the cache, and products of sliced items are computed for many iterations
-at once.
+at once. They share the threads instead (pipelines.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.jit.kernel.dce import remove_dead_nodes
@@ -71,7 +71,7 @@ def consumer_of(first: Node) -> Node | None:
     after = first.home.nodes[first.home.nodes.index(first) + 1 :]
     for second in after:
         if isinstance(second.op, Loop):
-            items = (_item_of(node, first) for node in second.op.body.nodes)
+            items = (item_of(node, first) for node in second.op.body.nodes)
             return second if any(item is not None for item in items) else None
     return None
 
@@ -81,7 +81,7 @@ def obstacle(first: Node, second: Node) -> str:
     one, other = first.op, second.op
     assert isinstance(one, Loop)
     assert isinstance(other, Loop)
-    if not all(map(_is_counted, (one, other))) or one.extent != other.extent:
+    if not counts_are_equal(first, second):
         return "their numbers of iterations are not known to be equal"
     inside = [*one.body.nodes, *other.body.nodes]
     if len(inside) > _MAX_NODES:
@@ -95,7 +95,15 @@ def obstacle(first: Node, second: Node) -> str:
     sizes = _carried_bytes(one), _carried_bytes(other)
     if max(sizes) <= _CACHE_BYTES < sum(sizes):
         return "their carried arrays fit into the cache one loop at a time only"
-    return _other_dependence(first, second)
+    return other_dependence(first, second)
+
+
+def counts_are_equal(first: Node, second: Node) -> bool:
+    """Whether two loops surely run the same number of iterations."""
+    one, other = first.op, second.op
+    assert isinstance(one, Loop)
+    assert isinstance(other, Loop)
+    return _is_counted(one) and _is_counted(other) and one.extent == other.extent
 
 
 def _carried_bytes(loop: Loop) -> int:
@@ -111,7 +119,7 @@ def _is_small(matrix: Node) -> bool:
     return matrix.is_static and matrix.size < _MAX_MATRIX
 
 
-def _item_of(node: Node, first: Node) -> Stack | None:
+def item_of(node: Node, first: Node) -> Stack | None:
     """The stack of the first loop whose element of the same iteration a node is."""
     if not isinstance(node.op, ScanSlice) or node.op.reverse or not node.operands:
         return None
@@ -125,20 +133,23 @@ def _item_of(node: Node, first: Node) -> Stack | None:
     return stack if is_same else None
 
 
-def _other_dependence(first: Node, second: Node) -> str:
-    """How else the second loop, or a node between them, depends on the first; "" if it does not."""
+def other_dependence(first: Node, second: Node, together: Collection[Node] = ()) -> str:
+    """How else the second loop, or a node between them, depends on the first; "" if it does not.
+
+    `together` are loops between them that depend on the first through items only.
+    """
     block = first.home.nodes
     late = {first}
     assert isinstance(second.op, Loop)
     for node in block[block.index(first) + 1 : block.index(second)]:
-        if _reads(node).isdisjoint(late):
+        if node in together or _reads(node).isdisjoint(late):
             continue
         if not isinstance(node.op, Result):
             return "a node between them reads a result of the first"
         late.add(node)
     if any(isinstance(node.op, DimOf) and first in node.operands for node in block):
         return "an extent of the first is known after it only"
-    own = [node for node in second.op.body.nodes if _item_of(node, first) is None]
+    own = [node for node in second.op.body.nodes if item_of(node, first) is None]
     if not late.isdisjoint(_reads(second, own)):
         return "the second reads more of the first than items of the same iteration"
     return ""
@@ -191,7 +202,7 @@ class _FusedLoop:
 
     def item(self, rebuild: Rebuild, node: Node) -> Node:
         """An item; of the first loop's stack, its element of this iteration."""
-        stack = _item_of(node, self.first) if node.home is self.ops[1].body else None
+        stack = item_of(node, self.first) if node.home is self.ops[1].body else None
         if stack is not None:
             return rebuild.nodes[stack.element]
         block = rebuild.builder.block

@@ -52,7 +52,6 @@ def begin(context: CodegenContext, node: Node) -> None:
             DoubleBuffer(first, second, now, other, first, second)
         )
         context.carried.swapped_scopes.add(second.scope)
-        context.access.aliases.alike(context.builder.builder.block, first.scope, second.scope)
 
 
 def load(context: CodegenContext, op: Loop) -> None:
@@ -62,6 +61,9 @@ def load(context: CodegenContext, op: Loop) -> None:
         if made is not None:
             now, other = (
                 context.builder.builder.load(each, typ=POINTER) for each in (made.now, made.other)
+            )
+            context.access.aliases.alike(
+                context.builder.builder.block, made.first.scope, made.second.scope
             )
             made.read = context.access.buffers[state] = replace(made.first, pointer=now)
             made.target = replace(made.second, pointer=other)

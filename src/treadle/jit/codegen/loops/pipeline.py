@@ -1,0 +1,315 @@
+"""Emits a pipeline: loops that slice each other's stacked outputs, each on its own thread.
+
+    void stage.k(data, first, last):            iterations first ... last - 1 of loop k
+    bool turn.k(data):                          if loop k is free and the items of its next
+        stage.k(next, next + steps)             iterations are there: runs these, tells how far
+    void pipeline(data, number, threads):
+        until the last loop is done or one has failed:
+            take turns with one loop; where its items are late, look for another one
+
+Nobody waits for a thread that has not begun a turn, so one thread runs the loops one after the
+other, and a thread that comes late or is preempted between turns delays none. The first thread
+also polls, since it holds the kernel's thread state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.carried import double_buffer
+from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
+from treadle.jit.codegen.context import INTERRUPTED, CodegenContext, Exit
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.llvm_types import I1, I32, I64, POINTER, VOID
+from treadle.jit.codegen.loop import (
+    EmitBlock,
+    begin_states,
+    emit_iteration,
+    end_loop,
+    trip_limit,
+)
+from treadle.jit.codegen.ops import column_tiles
+from treadle.jit.codegen.ops.matmul_packing import pack_matrices
+from treadle.jit.codegen.parallel import handed, run_parts
+from treadle.jit.codegen.safepoint import poll_after
+from treadle.jit.kernel.ir import Loop
+from treadle.jit.schedule.pipelines import Pipeline, Stage
+
+_LINE = 16
+"""Words of 64 bits of a stage, and of the pipeline before them: two cache lines."""
+_STATUS, _LIMIT = 0, 1
+_PROGRESS, _CLAIMED = 0, 1
+_PATIENCE = 200
+"""Pauses for which a thread waits for the items of its loop: some 5 microseconds."""
+_SPINS = 4000
+"""Pauses after which a waiting thread gives its processor to others, as in threads/pool_ir.py."""
+_YIELD_NS = 50
+_STALLED_WORD = 6
+"""The word of the pool that says that a worker was preempted (threads/pool_ir.py)."""
+_PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Begun:
+    """A loop whose carried values are in place, and the function of its iterations."""
+
+    stage: Stage
+    limit: Any
+    stacks: list[StackedOutput]
+    function: Any
+    data: Any
+
+    @property
+    def op(self) -> Loop:
+        """The loop's operation."""
+        assert isinstance(self.stage.loop.op, Loop)
+        return self.stage.loop.op
+
+
+def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitBlock) -> None:
+    """Emit all loops of the pipeline; their results go to `context.results`."""
+    w, b = context.builder, context.builder.builder
+    words = w.variable(I64, count=_LINE * (len(pipeline.stages) + 1))
+    b.store(w.index(0), _word(w, words, w.index(0), _STATUS))
+    begun = [_begin(context, stage, emit_block, words) for stage in pipeline.stages]
+    limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
+    b.store(limit, _word(w, words, w.index(0), _LIMIT))
+    for number in range(len(begun)):
+        for word in (_PROGRESS, _CLAIMED):
+            b.store(w.index(0), _word(w, words, w.index(number + 1), word))
+    function, data = _runner(context, words, begun)
+    run_parts(context, function, data, _cost(context, pipeline, limit))
+    context.counts.update({"shared": 1, "stages": len(begun)})
+    status = b.load(_word(w, words, w.index(0), _STATUS), typ=I64)
+    with w.rarely(b.icmp_signed("!=", status, w.index(0))):
+        b.store(status, context.exit.status)
+        b.branch(context.exit.block)
+    for each in begun:
+        end_loop(context, each.stage.loop, each.op, limit, each.stacks)
+
+
+def _cost(context: CodegenContext, pipeline: Pipeline, limit: Any) -> Any:
+    """The estimated nanoseconds of all iterations."""
+    total = round(sum(stage.nanoseconds for stage in pipeline.stages))
+    return context.builder.multiply(max(total, 1), limit)
+
+
+def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock, words: Any) -> _Begun:
+    """Initialise a loop, and emit the function of its iterations."""
+    node, op = stage.loop, stage.loop.op
+    assert isinstance(op, Loop)
+    pack_matrices(context, node)
+    operands = list(node.operands)
+    limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
+    begin_states(context, node, op, operands, {})
+    stacks = stacked_outputs(context, node, op, limit)
+    for stack in stacks:
+        if stack.memory is not None:
+            context.access.buffers[stack.part] = stack.memory
+    double_buffer.begin(context, node)
+    items = column_tiles.begin(context, op)
+    with _function(context, "stage", VOID, [POINTER, I64, I64]) as (own, outer):
+        leave = own.function.append_basic_block("leave")
+        _, first, last = own.function.args
+        with _inside(context, words, leave), own.range(own.builder.sub(last, first)) as number:
+            index = own.add(first, number)
+            with context.access.scope():
+                emit_iteration(context, node, op, index, stacks, items, emit_block)
+        own.builder.branch(leave)
+        own.builder.position_at_end(leave)
+        own.builder.ret_void()
+    return _Begun(stage, limit, stacks, own.function, handed(outer, own))
+
+
+@contextmanager
+def _inside(context: CodegenContext, words: Any, leave: Any) -> Iterator[None]:
+    """Code of a stage: it fails by the pipeline's status, does not poll, and uses one thread."""
+    before = context.kernel, context.exit, context.safepoint
+    status = _word(context.builder, words, context.builder.index(0), _STATUS)
+    context.kernel = replace(context.kernel, parallel_threshold_ns=0)
+    context.exit, context.safepoint = Exit(status, leave), replace(before[2], is_elsewhere=True)
+    yield
+    context.kernel, context.exit, context.safepoint = before
+
+
+@contextmanager
+def _function(
+    context: CodegenContext, name: str, result: Any, types: list[Any]
+) -> Iterator[tuple[FunctionBuilder, FunctionBuilder]]:
+    """The builders of a new function, which is the current one inside, and of the one around it."""
+    outer = context.builder
+    module, type_ = outer.module, llvm.FunctionType(result, types)
+    function = llvm.Function(module, type_, module.get_unique_name(name))
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    own = FunctionBuilder(module, function, outer.target)
+    context.builder = context.access.builder = own
+    with context.access.scope():
+        yield own, outer
+    context.builder = context.access.builder = outer
+
+
+def _word(builder: FunctionBuilder, words: Any, line: Any, number: int) -> Any:
+    """The address of a word of the pipeline (line 0), or of stage `line - 1`."""
+    index = builder.add(builder.multiply(_LINE, line), number)
+    return builder.builder.gep(words, [builder.index(index)], source_etype=I64, inbounds=True)
+
+
+def _turn(context: CodegenContext, words: Any, number: int, begun: _Begun) -> tuple[Any, Any]:
+    """The function (data) -> whether it has run some iterations of a loop, and its data."""
+    with _function(context, "turn", I1, [POINTER]) as (w, outer):
+        b, line = w.builder, w.index(number + 1)
+        refuse, give_back, claim = (
+            w.function.append_basic_block(name) for name in ("refuse", "give_back", "claim")
+        )
+        _next_iterations(w, words, number, begun.stage, refuse)
+        claimed, zero, one = _word(w, words, line, _CLAIMED), w.index(0), w.index(1)
+        pair = b.cmpxchg(claimed, zero, one, "acquire", "monotonic")
+        b.cbranch(b.extract_value(pair, 1), claim, refuse)
+        b.position_at_end(claim)
+        first, last = _next_iterations(w, words, number, begun.stage, give_back)
+        b.call(begun.function, [begun.data, first, last])
+        b.store_atomic(last, _word(w, words, line, _PROGRESS), "release", 8)
+        b.store_atomic(zero, claimed, "release", 8)
+        b.ret(llvm.Constant(I1, 1))
+        b.position_at_end(give_back)
+        b.store_atomic(zero, claimed, "release", 8)
+        b.branch(refuse)
+        b.position_at_end(refuse)
+        b.ret(llvm.Constant(I1, 0))
+    return w.function, handed(outer, w)
+
+
+def _next_iterations(
+    builder: FunctionBuilder, words: Any, number: int, stage: Stage, otherwise: Any
+) -> tuple[Any, Any]:
+    """The next iterations of a stage, (first, last); leaves if they cannot run yet, or are over."""
+    b = builder.builder
+    limit = b.load(_word(builder, words, builder.index(0), _LIMIT), typ=I64)
+    first = _progress(builder, words, number)
+    last = _least(builder, builder.add(first, stage.steps), limit)
+    is_ready = b.icmp_signed("<", first, limit)
+    if number:
+        whole, ahead = builder.add(last, stage.ahead - 1), builder.index(stage.ahead)
+        needed = _least(builder, b.mul(b.udiv(whole, ahead), ahead), limit)
+        is_there = b.icmp_signed(">=", _progress(builder, words, number - 1), needed)
+        is_ready = b.and_(is_ready, is_there)
+    after = builder.function.append_basic_block("ready")
+    b.cbranch(is_ready, after, otherwise)
+    b.position_at_end(after)
+    return first, last
+
+
+def _progress(builder: FunctionBuilder, words: Any, number: Any) -> Any:
+    """The iterations that a stage has run."""
+    word = _word(builder, words, builder.add(number, 1), _PROGRESS)
+    return builder.builder.load_atomic(word, "acquire", 8, typ=I64)
+
+
+def _least(builder: FunctionBuilder, left: Any, right: Any) -> Any:
+    return builder.intrinsic("llvm.smin", I64, left, right)
+
+
+def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[Any, Any]:
+    """The function (data, number, threads) that takes turns until all loops are done."""
+    turns = [_turn(context, words, number, each) for number, each in enumerate(begun)]
+    pool = context.access.slots.thread_pool()
+    with _function(context, "pipeline", VOID, [POINTER, I64, I64]) as (w, outer):
+        b, thread = w.builder, w.function.args[1]
+        head, idle, ran, out = (
+            w.function.append_basic_block(name) for name in ("head", "idle", "ran", "out")
+        )
+        own = w.variable(I64, b.urem(thread, w.index(len(begun))))
+        spins = w.variable(I64, w.index(0))
+        is_first = b.icmp_signed("==", thread, w.index(0))
+        b.branch(head)
+        b.position_at_end(head)
+        _leave_if_over(w, words, len(begun), out)
+        _dispatch(w, turns, b.load(own, typ=I64), ran, idle)
+        b.position_at_end(ran)
+        b.store(w.index(0), spins)
+        with b.if_then(is_first):
+            _poll(context, words, begun, out)
+        b.branch(head)
+        b.position_at_end(idle)
+        _wait(w, words, len(begun), own, spins)
+        with b.if_then(b.and_(is_first, _has_stalled(w, pool, spins, begun))):
+            word = b.gep(pool, [w.index(_STALLED_WORD)], source_etype=I64, inbounds=True)
+            b.store(w.index(1), word)
+        b.branch(head)
+        b.position_at_end(out)
+        b.ret_void()
+    return w.function, handed(outer, w)
+
+
+def _leave_if_over(builder: FunctionBuilder, words: Any, count: int, out: Any) -> None:
+    """Go to `out` if the last loop is done, or one has failed."""
+    b, none = builder.builder, builder.index(0)
+    status = b.load_atomic(_word(builder, words, none, _STATUS), "acquire", 8, typ=I64)
+    limit = b.load(_word(builder, words, none, _LIMIT), typ=I64)
+    is_done = b.icmp_signed(">=", _progress(builder, words, count - 1), limit)
+    after = builder.function.append_basic_block("go_on")
+    b.cbranch(b.or_(is_done, b.icmp_signed("!=", status, none)), out, after)
+    b.position_at_end(after)
+
+
+def _dispatch(
+    builder: FunctionBuilder, turns: list[tuple[Any, Any]], number: Any, ran: Any, idle: Any
+) -> None:
+    """Take a turn with the loop of this number; goes to `ran` or to `idle`."""
+    b = builder.builder
+    blocks = [builder.function.append_basic_block("take") for _ in turns]
+    switch = b.switch(number, blocks[0])
+    for case, (block, (turn, data)) in enumerate(zip(blocks, turns, strict=True)):
+        if case:
+            switch.add_case(builder.index(case), block)
+        b.position_at_end(block)
+        b.cbranch(b.call(turn, [data]), ran, idle)
+
+
+def _poll(context: CodegenContext, words: Any, begun: list[_Begun], out: Any) -> None:
+    """Count the time of a turn, and poll when due."""
+    w, b = context.builder, context.builder.builder
+
+    def stop() -> None:
+        status = _word(w, words, w.index(0), _STATUS)
+        b.store_atomic(w.index(INTERRUPTED), status, "release", 8)
+        b.branch(out)
+
+    poll_after(context, max(round(_turn_ns(each.stage)) for each in begun), stop)
+
+
+def _turn_ns(stage: Stage) -> float:
+    return stage.steps * stage.nanoseconds
+
+
+def _wait(builder: FunctionBuilder, words: Any, count: int, own: Any, spins: Any) -> None:
+    """Pause, and take the next loop if this one is over, or has kept waiting."""
+    b = builder.builder
+    name, arguments = _PAUSES.get(builder.target.triple.partition("-")[0], ("", ()))
+    if name:
+        pause = builder.external(name, VOID, *(I32 for _ in arguments))
+        b.call(pause, [llvm.Constant(I32, each) for each in arguments])
+    spun, number = b.add(b.load(spins, typ=I64), builder.index(1)), b.load(own, typ=I64)
+    b.store(spun, spins)
+    limit = b.load(_word(builder, words, builder.index(0), _LIMIT), typ=I64)
+    is_over = b.icmp_signed(">=", _progress(builder, words, number), limit)
+    goes_on = b.or_(is_over, b.icmp_signed(">", spun, builder.index(_PATIENCE)))
+    following = b.urem(b.add(number, builder.index(1)), builder.index(count))
+    b.store(b.select(goes_on, following, number), own)
+    with builder.rarely(b.icmp_signed(">", spun, builder.index(_SPINS))):
+        b.call(builder.external("sched_yield", I32), [])
+
+
+def _has_stalled(builder: FunctionBuilder, pool: Any, spins: Any, begun: list[_Begun]) -> Any:
+    """Whether a thread has waited much longer than a turn takes: a worker is preempted in one."""
+    b = builder.builder
+    longest = max(round(_turn_ns(each.stage)) for each in begun)
+    most = builder.index(_SPINS + longest // _YIELD_NS)
+    is_long = b.icmp_signed("==", b.load(spins, typ=I64), most)
+    return b.and_(is_long, b.icmp_unsigned("!=", pool, llvm.Constant(POINTER, None)))

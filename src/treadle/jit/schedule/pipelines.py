@@ -1,0 +1,223 @@
+"""Pipelines: loops that slice each other's stacked outputs run together, each on its own thread.
+
+    layer 0     0..63   64..127   128..191
+    layer 1             0..63     64..127    128..191
+    layer 2                       0..63      64..127    128..191
+
+A thread runs some iterations of a loop (a stage) once the loop before it has made the items that
+they read. Loops with few operations become one loop instead (`stacked_loops.py`); these here have
+large matrices, which stay in the cache of the thread that runs the stage. Each loop computes what
+it would compute alone, so the results are the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, lcm
+
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    HostCall,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Result,
+    ScanSlice,
+    Stack,
+)
+from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
+from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.distribution import Distribution
+from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.loops.in_order import InOrder
+from treadle.jit.schedule.stacked_loops import (
+    consumer_of,
+    counts_are_equal,
+    item_of,
+    other_dependence,
+)
+from treadle.jit.schedule.storage import Storage, StorageMap
+
+_TURN_NS = 10_000
+"""The estimated nanoseconds of a stage's turn: handing over its items takes about 200."""
+_MAX_STEPS = 64
+_ELEMENT_NS = 0.1
+"""The estimated nanoseconds of an element of other nodes than products."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stage:
+    """A loop of a pipeline: it runs `steps` iterations at a time, which take `nanoseconds` each.
+
+    It needs items in multiples of `ahead`: products of sliced items are computed for as many
+    iterations at once.
+    """
+
+    loop: Node
+    steps: int
+    ahead: int
+    nanoseconds: float
+
+    def __str__(self) -> str:
+        """As `explain --schedule` prints it."""
+        return f"{self.steps} iterations at a time"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pipeline:
+    """Loops that run together, each of which slices stacked outputs of the one before."""
+
+    stages: tuple[Stage, ...]
+
+    @property
+    def loops(self) -> tuple[Node, ...]:
+        """The loops in order."""
+        return tuple(stage.loop for stage in self.stages)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PipelineFacts:
+    """What pipelines are decided from; `shares`: work can be shared with treadle's threads."""
+
+    kernel: Kernel
+    storage: StorageMap
+    strategies: Mapping[Node, object]
+    carried: Mapping[Node, Sequence[CarriedStorage]]
+    distributed: Mapping[Node, Distribution]
+    shares: bool = True
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pipelines:
+    """The pipelines of a kernel by their first loops.
+
+    `declined` says of loops that slice a stacked output why they are no stage after its loop.
+    """
+
+    found: Mapping[Node, Pipeline]
+    declined: Mapping[Node, str]
+
+    @property
+    def later(self) -> Collection[Node]:
+        """The loops that run with an earlier one."""
+        return {loop for pipeline in self.found.values() for loop in pipeline.loops[1:]}
+
+
+def pipelines_of(facts: PipelineFacts) -> Pipelines:
+    """The pipelines of a kernel."""
+    found: dict[Node, Pipeline] = {}
+    declined: dict[Node, str] = {}
+    taken: set[Node] = set()
+    for node in facts.strategies:
+        if node not in taken:
+            loops = _chain(facts, node, declined)
+            if len(loops) > 1:
+                found[node] = Pipeline(tuple(_stage(facts, loop) for loop in loops))
+                taken.update(loops)
+    return Pipelines(found, declined)
+
+
+def _chain(facts: PipelineFacts, first: Node, declined: dict[Node, str]) -> list[Node]:
+    """The loop, and those after it that form a pipeline with it."""
+    loops = [first]
+    while (loop := consumer_of(loops[-1])) is not None:
+        reason = _obstacle(facts, loops, loop)
+        if reason:
+            declined[loop] = reason
+            break
+        loops.append(loop)
+    return loops
+
+
+def _obstacle(facts: PipelineFacts, before: Sequence[Node], loop: Node) -> str:
+    """What keeps a loop from being the next stage after others; "" if nothing does."""
+    kernel = facts.kernel
+    if not kernel.parallel_threshold_ns or not facts.shares:
+        return "the kernel uses one thread"
+    if kernel.limits_iterations or kernel.limits_memory or kernel.is_profiled or kernel.is_recorded:
+        return "the kernel counts what its loops do"
+    if not counts_are_equal(before[-1], loop):
+        return "their numbers of iterations are not known to be equal"
+    alone = (_obstacle_inside(facts, each) for each in (before[-1], loop))
+    items = (_obstacle_of_item(facts, before, node) for node in _body(loop).nodes)
+    rest = (other_dependence(each, loop, before) for each in before)
+    return next((reason for reasons in (alone, items, rest) for reason in reasons if reason), "")
+
+
+def _body(loop: Node) -> Block:
+    assert isinstance(loop.op, Loop)
+    return loop.op.body
+
+
+def _obstacle_inside(facts: PipelineFacts, loop: Node) -> str:
+    """What in a loop keeps it from being a stage."""
+    nodes = _body(loop).nodes
+    if any(isinstance(node.op, Loop | Branch | HostCall) for node in nodes):
+        return "a body has blocks of its own, or calls Python"
+    if not all(node.is_static for node in nodes):
+        return "the sizes of values in a body are not known"
+    if not isinstance(facts.strategies[loop], InOrder):
+        return f"one of them runs as {facts.strategies[loop]}"
+    if any(isinstance(each, Window | Resizable) for each in facts.carried[loop]):
+        return "a carried value is a window, or changes its extents"
+    return ""
+
+
+def _obstacle_of_item(facts: PipelineFacts, before: Sequence[Node], node: Node) -> str:
+    """What keeps an item from being read while the loop that stacks it still runs."""
+    stacks = [stack for first in before if (stack := item_of(node, first)) is not None]
+    if not stacks:
+        return ""
+    if not all(map(_is_in_rows, stacks)):
+        return "an item is no row of a stacked output"
+    if facts.storage.storage_of[node.operands[0]] is Storage.REGISTERS:
+        return "a stacked output is in registers"
+    return ""
+
+
+def _is_in_rows(stack: Stack) -> bool:
+    return all(extent == 1 for extent in stack.element.shape[: stack.axis])
+
+
+def _stage(facts: PipelineFacts, loop: Node) -> Stage:
+    nodes = _body(loop).nodes
+    cost = 1 + sum(map(_node_cost, nodes))
+    together = [facts.distributed[node].steps for node in nodes if node in facts.distributed]
+    steps = min(max(ceil(_TURN_NS / cost), 1), _MAX_STEPS)
+    ahead = lcm(*together)
+    return Stage(loop, ceil(steps / ahead) * ahead if steps > ahead else steps, ahead, cost)
+
+
+def _node_cost(node: Node) -> float:
+    """The estimated nanoseconds of a node of a stage."""
+    if isinstance(node.op, MatMul):
+        left = node.operands[0]
+        inner = left.shape[-1]
+        assert isinstance(inner, int)
+        return node.size * inner * per_product(node.dtype, left.shape[-2])
+    return 0.0 if isinstance(node.op, ScanSlice | Result) else node.size * _ELEMENT_NS
+
+
+def in_pipeline_order(
+    steps: tuple[Step, ...], found: Collection[Pipeline], block: Block
+) -> tuple[Step, ...]:
+    """The steps of a block, with everything that the loops of a pipeline need before its first."""
+    for pipeline in found:
+        if pipeline.loops[0].home is block:
+            first, last = (steps.index(pipeline.loops[k]) for k in (0, -1))
+            between = steps[first + 1 : last]
+            early = tuple(step for step in between if not _is_of(step, pipeline))
+            late = tuple(step for step in between if _is_of(step, pipeline))
+            steps = (*steps[:first], *early, steps[first], *late, *steps[last:])
+    return steps
+
+
+def _is_of(step: Step, pipeline: Pipeline) -> bool:
+    """Whether a step is one of the loops, or a result of one."""
+    if isinstance(step, Nest):
+        return False
+    is_result = isinstance(step.op, Result) and step.operands[0] in pipeline.loops
+    return is_result or step in pipeline.loops
