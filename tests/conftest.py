@@ -72,6 +72,7 @@ SLOW = (
 def pytest_configure(config: pytest.Config) -> None:
     """Every kernel of the process is made alike: memory one asks for, another gives back."""
     config.addinivalue_line("markers", "unfenced: looks at malloc itself; left out with --fences")
+    config.addinivalue_line("markers", "slow: one of SLOW; `--slow -m slow` runs these alone")
     if config.getoption("--fences"):
         from tests.jit.fenced_memory import fence_kernels
 
@@ -87,8 +88,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = set()
     if config.getoption("--fences"):
         out |= {item for item in items if item.get_closest_marker("unfenced")}
+    slow = [item for item in items if item.nodeid.startswith(SLOW)]
+    for item in slow:
+        item.add_marker("slow")
     if not (config.getoption("--slow") or named):
-        out |= {item for item in items if item.nodeid.startswith(SLOW)}
+        out |= set(slow)
     if out:
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
