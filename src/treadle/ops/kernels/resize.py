@@ -1,7 +1,8 @@
 """Resampling: old versions expressed by the trusted versions of onnx.reference.
 
 Resize-10 and Upsample sample at `x / scale` and take the nearest element below; GridSample-16 and
-RoiAlign-10 differ from their successors in names and defaults only.
+RoiAlign-10 differ from their successors in names and defaults only. AffineGrid is computed here:
+the reference gives float32 for every type.
 """
 
 from __future__ import annotations
@@ -62,21 +63,47 @@ def upsample_1(x: np.ndarray, *, height_scale: float, width_scale: float, mode: 
 def bind_grid_sample(attributes: Attributes, outputs: int) -> Body:
     """GridSample-16: the modes have other names."""
     mode = str(attributes["mode"])
-    return reference_kernel("GridSample", 20)(
-        {**attributes, "mode": _GRID_MODES.get(mode, mode)}, outputs
-    )
+    return bind_grid_sample_20({**attributes, "mode": _GRID_MODES.get(mode, mode)}, outputs)
+
+
+@maker("GridSample", 20, 22)
+def bind_grid_sample_20(attributes: Attributes, outputs: int) -> Body:
+    """GridSample by onnx.reference, which fails where the result has no elements."""
+    body = reference_kernel("GridSample", 20)(attributes, outputs)
+
+    def run(inputs: Operands) -> Results:
+        x, grid = inputs
+        shape = (*x.shape[:2], *grid.shape[1:-1])
+        return body(inputs) if 0 not in shape else (np.empty(shape, x.dtype),)
+
+    return run
+
+
+@evaluates("AffineGrid", 20)
+def affine_grid(theta: np.ndarray, size: np.ndarray, *, align_corners: int) -> np.ndarray:
+    """The product of theta and the columns (x, y, z, 1) of every pixel, x along the last axis.
+
+    -1 and 1 are the centers of the first and last pixel of an axis if aligned, else their edges.
+    An only pixel is at -1 if aligned, as in onnx.reference.
+    """
+    extents = size[2:].tolist()
+    axes = [_places(extent, aligned=bool(align_corners)) for extent in extents]
+    columns = np.meshgrid(*axes, indexing="ij")[::-1]
+    pixels = np.stack([*columns, np.ones(extents)], -1).reshape(-1, len(extents) + 1)
+    made = pixels @ theta.astype(np.float64).transpose(0, 2, 1)
+    return made.reshape(len(theta), *extents, len(extents)).astype(theta.dtype)
+
+
+def _places(extent: int, *, aligned: bool) -> np.ndarray:
+    gaps = max(extent - 1, 1) if aligned else max(extent, 1)
+    return np.arange(extent) * (2 / gaps) - (1 if aligned else 1 - 1 / gaps)
 
 
 @maker("RoiAlign", 10)
 def bind_roi_align(attributes: Attributes, outputs: int) -> Body:
     """RoiAlign-10: coordinates without the half-pixel shift."""
     given = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
-    body = reference_kernel("RoiAlign", 16)(given, outputs)
-
-    def run(inputs: Operands) -> Results:
-        return body(inputs)
-
-    return run
+    return reference_kernel("RoiAlign", 16)(given, outputs)
 
 
 @maker("NonMaxSuppression", 10, 11)
