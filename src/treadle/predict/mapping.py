@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.errors import ConfigurationError, DataError, InputError, RunError
+from treadle.predict.parquet_rows import ParquetRows
 from treadle.predict.predictor import Predictor
 
 Advance = Callable[[int, int], None]
@@ -128,8 +129,9 @@ def _worked(
 ) -> Iterator[int]:
     """Yield the start of each part when it is finished."""
     if workers == 1 or len(missing) < 2:
+        reader = ParquetRows.of(source, rows_of_part)
         for start in missing:
-            _work(predictor, source, parts[start], start, rows_of_part)
+            _work(predictor, reader, parts[start], start, rows_of_part)
             yield start
         return
     context = multiprocessing.get_context("spawn")
@@ -157,43 +159,28 @@ def _worked(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-_worker: list[tuple[Predictor, Path, int]] = []
+_worker: list[tuple[Predictor, ParquetRows, int]] = []
 
 
 def _begin_worker(predictor: Predictor, source: Path, rows_of_part: int) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports Ctrl-C
-    _worker[:] = [(predictor, source, rows_of_part)]
+    _worker[:] = [(predictor, ParquetRows.of(source, rows_of_part), rows_of_part)]
 
 
 def _work_here(part: Path, start: int) -> None:
-    predictor, source, rows_of_part = _worker[0]
-    _work(predictor, source, part, start, rows_of_part)
+    predictor, reader, rows_of_part = _worker[0]
+    _work(predictor, reader, part, start, rows_of_part)
 
 
-def _work(predictor: Predictor, source: Path, part: Path, start: int, rows: int) -> None:
+def _work(predictor: Predictor, reader: ParquetRows, part: Path, start: int, rows: int) -> None:
     """Write one part, completely or not at all."""
     parquet = _parquet()
-    table = predictor(_rows(parquet, source, start, rows))
+    table = predictor(reader.read(start, rows))
     unfinished = part.with_suffix(f".{os.getpid()}")
     parquet.write_table(table, unfinished)
     os.replace(unfinished, part)
-
-
-def _rows(parquet: Any, source: Path, start: int, count: int) -> Any:
-    """Read rows of a file from `start` on, only from the row groups that contain them."""
-    import pyarrow
-
-    file = parquet.ParquetFile(source)
-    tables, first = [], 0
-    for number in range(file.metadata.num_row_groups):
-        size = file.metadata.row_group(number).num_rows
-        low, high = max(start - first, 0), min(start + count - first, size)
-        if low < high:
-            tables.append(file.read_row_group(number).slice(low, high - low))
-        first += size
-    return pyarrow.concat_tables(tables) if tables else file.schema_arrow.empty_table()
 
 
 def _join(parquet: Any, parts: list[Path], target: Path) -> int:
