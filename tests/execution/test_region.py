@@ -12,6 +12,7 @@ from treadle.ir import BlockBuilder, Carried, Leaf, Model
 from treadle.plan import (
     EngineTraits,
     FallbackRequired,
+    Pending,
     RunContext,
     RunnableTraits,
     Verdict,
@@ -216,3 +217,26 @@ def test_one_result_asked_for_twice_is_two_arrays():
     program = planned(b.build(y, y), OwnEngine(more))
     first, second = program([np.ones(2, np.float32)], RunContext())
     assert not np.shares_memory(first, second)
+
+
+@dataclass(eq=False)
+class Code(Pending):
+    """Code that is never there."""
+
+    is_over: bool = False
+    was_met: bool = False
+    starts: int = 0
+
+    def start(self, before=None):
+        self.starts += 1
+
+
+def test_code_that_a_loop_meets_in_each_iteration_is_told_once():
+    code = Code()
+    runs = planned(many_adds(), Engine(lambda x: code))
+    context = RunContext()
+    for _ in range(3):
+        (y,) = runs([np.float32([1, 2])], context)
+        assert y.tolist() == [-512, -1024]
+    assert context.pending == [code]
+    assert code.starts == 2

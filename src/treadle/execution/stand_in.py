@@ -63,8 +63,10 @@ class StandIn:
         except Unsupported:
             context.waits = True
             return act(operands, context, iterations)
+        context.outputs_may_alias = True
         if code.was_met:
             code.start()
-        code.was_met = context.outputs_may_alias = True
+            return results
+        code.was_met = True
         context.pending = [*(context.pending or ()), code]
         return results
