@@ -32,6 +32,18 @@ def test_powers_of_whole_numbers_wrap_around(word):
     gives_the_same(text, 13, 9, {"x": bases, "y": np.array(exponents, dtype)})
 
 
+@pytest.mark.parametrize("word", ["int32", "float"])
+def test_powers_of_float16_have_the_precision_of_their_exponents(word):
+    x, y = np.float16([1.001, -1, 2]), np.array([2049, 2049, 3])
+    text = f"g (float16[N] x, {word}[M] y) => (float16[A] z) {{ z = Pow (x, y) }}"
+    dtype = np.float32 if word == "float" else word
+    gives_the_same(text, 13, 9, {"x": x, "y": y.astype(dtype)})
+    for constant in (3, 100_000):
+        text = f"""g (float16[N] x) => (float16[A] z) {{
+          y = Constant <value_int = {constant}> ()  z = Pow (x, y) }}"""
+        gives_the_same(text, 13, 9, {"x": x})
+
+
 @pytest.mark.parametrize("opset", [11, 18])
 def test_equal_strings(opset):
     text = "g (string[N,1] x, string[M] y) => (bool[A,B] z) { z = Equal (x, y) }"

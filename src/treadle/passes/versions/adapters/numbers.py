@@ -14,6 +14,7 @@ from treadle.passes.versions.rewriter import Rewriter
 from treadle.passes.versions.table import Adapted, NoForm, down, up
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16)
+_NARROW = (DType.FLOAT16, DType.BFLOAT16)
 _FEWER_WHERE = (DType.UINT64, DType.UINT32, DType.UINT16, DType.INT16, DType.INT8)
 """Element types for which runtimes often lack Where."""
 _LOWEST, _HIGHEST = -3.4028234663852886e38, 3.4028234663852886e38
@@ -87,17 +88,27 @@ def relu_whole(at: Rewriter, step: Leaf) -> Adapted:
     return _extreme(at, "Greater", x, at.scalar_like(x, 0))
 
 
+def _loses_exponents(base: DType, exponent: DType, array: np.ndarray | None) -> bool:
+    """Whether a base of 16 bits has not the precision of the exponents: 2049 is none of float16."""
+    if base not in _NARROW or exponent is base:
+        return False
+    if array is None:
+        return True
+    with np.errstate(all="ignore"):  # an exponent beyond float16 becomes infinite
+        return bool((array.astype(base.numpy).astype(np.float64) != array).any())
+
+
 @down("Pow", 12)
 def pow_of_one_type(at: Rewriter, step: Leaf) -> Adapted:
     """Cast base and exponent to one float type."""
     x, y = two(step)
     base, exponent = at.dtype(x), at.dtype(y)
-    if base in _FLOATS:
-        return replace(step, operands=(x, at.cast(y, base))) if exponent is not base else step
     array = at.array(y)
+    if base in _FLOATS and not _loses_exponents(base, exponent, array):
+        return replace(step, operands=(x, at.cast(y, base))) if exponent is not base else step
     if array is not None and array.size == 1 and array.item() in (1, 2, 3, 4):
         return reduce(lambda a, b: at.op("Mul", a, b), [x] * int(array.item()))
-    if exponent not in _FLOATS:
+    if exponent not in _FLOATS and base not in _FLOATS:
         return whole_power(at, x, y)
     made = at.op("Pow", at.cast(x, DType.FLOAT64), at.cast(y, DType.FLOAT64))
     return at.cast(made, base)
