@@ -4,7 +4,7 @@
 
 An answer of the default engines that is not interp's is printed, and so is an error where interp
 answers; a child process that dies or is silent for too long is, too. Flags are tried as 0 and 1
-alone, since the standard gives other numbers no meaning.
+alone, and no texts as a reduction of a loss, since the standard gives others no meaning.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def _compare(every: int, after: int, only: list[str]) -> None:
 
 def _is_other_flag(change: str) -> bool:
     name, equals, value = change.partition("=")
-    return bool(equals) and name in _FLAGS and value not in ("'0'", "'1'", "'None'")
+    told = name in _FLAGS and value not in ("'0'", "'1'", "'None'")
+    return bool(equals) and (told or name == "reduction")
 
 
 def _feeds(model: onnx.ModelProto, data: list[object]) -> _Feeds | None:

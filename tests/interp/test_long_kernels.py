@@ -2,6 +2,7 @@
 
 import _thread
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -58,3 +59,44 @@ def test_the_answer_is_that_of_a_short_run():
     session, x = prepared("interp"), np.full((700, 700), 0.5, np.float32)
     (found,) = session.run(None, {"x": x}, treadle.RunOptions(max_seconds=60))
     assert np.array_equal(found, np.full((700, 700), 175, np.float32))
+
+
+GRID = """<ir_version: 10, opset_import: ["": 20]>
+g (float[1,1,a,b] x, float[1,h,w,2] grid) => (float[1,1,h,w] y) { y = GridSample (x, grid) }"""
+ALIGNED = """<ir_version: 10, opset_import: ["": 16]>
+g (float[1,1,4,4] x, float[1,4] r, int64[1] k) => (float[1,1,30000,p] y) {
+  y = RoiAlign<output_height = 30000, output_width = 30> (x, r, k)
+}"""
+SPLIT = """<ir_version: 10, opset_import: ["": 20]>
+g (string[n] x) => (string[n,m] y, int64[n] z) { y, z = StringSplit (x) }"""
+STEPS = """<ir_version: 10, opset_import: ["": 22]>
+g (float[t,1,1] x, float[1,4,1] w, float[1,4,1] r) => (float[t,1,1,1] y) {
+  y = LSTM<hidden_size = 1> (x, w, r)
+}"""
+ONE = np.ones((1, 4, 1), np.float32)
+IN_PYTHON = {
+    "grid": (
+        GRID,
+        {"x": np.ones((1, 1, 9, 9), np.float32), "grid": np.zeros((1, 200, 300, 2), np.float32)},
+    ),
+    "roi": (
+        ALIGNED,
+        {
+            "x": np.ones((1, 1, 4, 4), np.float32),
+            "r": np.ones((1, 4), np.float32),
+            "k": np.zeros(1, np.int64),
+        },
+    ),
+    "text": (SPLIT, {"x": np.full(500_000, "some words", object)}),
+    "steps": (STEPS, {"x": np.ones((100_000, 1, 1), np.float32), "w": ONE, "r": ONE}),
+}
+
+
+@pytest.mark.parametrize("name", IN_PYTHON)
+def test_max_seconds_holds_inside_kernels_in_python(name):
+    text, feeds = IN_PYTHON[name]
+    session = treadle.InferenceSession(text, engines=["interp"])
+    start = time.monotonic()
+    with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.01"):
+        session.run(None, feeds, treadle.RunOptions(max_seconds=0.01))
+    assert time.monotonic() - start < 2

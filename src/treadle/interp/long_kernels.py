@@ -11,36 +11,55 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from treadle import ops
 from treadle.ir import Leaf
 from treadle.plan import RunContext, copied, is_long
 
 _LARGE = 2**26
 """Bytes of operands or of the result from which any kernel may take long."""
+_LARGE_IN_PYTHON = 2**16
+"""The same for kernels that go from element to element, or step to step, in Python."""
+_IN_PYTHON = frozenset({
+    "GRU", "LSTM", "MaxRoiPool", "MaxUnpool", "NonMaxSuppression", "RNN", "Resize",
+    "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "Unique", "Upsample",
+})  # fmt: skip
+"""Such kernels of our own; those of onnx.reference all count as such."""
 _IsLong = Callable[[Sequence[Any], float, RunContext], bool]
 
 
 def is_long_for(leaf: Leaf) -> _IsLong:
     """Whether a kernel may take long, by its operands, the bytes of its result, and the run."""
     count = ops.multiplications(leaf)
+    is_large = partial(_is_large, most=_LARGE_IN_PYTHON if _is_in_python(leaf) else _LARGE)
     if count is None:
-        return _is_large
+        return is_large
 
     def is_long_product(operands: Sequence[Any], size: float, context: RunContext) -> bool:
         work = 0.0
         with suppress(*ops.MISFITS):  # the kernel itself reports its faulty operands
             work = count(operands)
         if work <= ops.FEW:
-            return _is_large(operands, size, context)
+            return is_large(operands, size, context)
         return is_long(work, sum(each.size for each in operands if each is not None), context)
 
     return is_long_product
 
 
-def _is_large(operands: Sequence[Any], size: float, context: RunContext) -> bool:
+def _is_in_python(leaf: Leaf) -> bool:
+    kernel = ops.kernel(leaf.domain, leaf.op, leaf.version)
+    return leaf.op in _IN_PYTHON or (kernel is not None and kernel.source == "onnx.reference")
+
+
+def _is_large(operands: Sequence[Any], size: float, context: RunContext, most: int) -> bool:
     if not context.may_stop:
         return False
-    return size + sum(getattr(each, "nbytes", 0) for each in operands) > _LARGE
+    for each in operands:
+        if isinstance(each, np.ndarray):
+            size += each.nbytes
+            most = _LARGE_IN_PYTHON if each.dtype.hasobject else most
+    return size > most
 
 
 def run_abandonable(

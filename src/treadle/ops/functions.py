@@ -37,10 +37,18 @@ def function_proto_of_node(
     if not made:
         return None
     body = FunctionProto.FromString(made)
+    if not _gives_all(body):
+        return None
     _import_all(body)
     _give_types(body, found)
     _give_defaults(body, domain, node.op_type, version)
     return body
+
+
+def _gives_all(body: FunctionProto) -> bool:
+    """Whether the body makes its outputs; builders stop early at attributes without a meaning."""
+    made = {*body.input, *(name for step in body.node for name in step.output)}
+    return made.issuperset(body.output)
 
 
 def _give_types(body: FunctionProto, schema: Any) -> None:

@@ -132,6 +132,18 @@ def _unpool(operands: Sequence[Any], given: Given) -> float:
     return _product(operands[2]) * operands[0].itemsize if len(operands) > 2 else 0.0
 
 
+def _regions(operands: Sequence[Any], given: Given) -> float:
+    """RoiAlign and MaxRoiPool: a small image of each map for each region."""
+    image, regions = operands[:2]
+    extents = given.get("pooled_shape") or (given["output_height"], given["output_width"])
+    return _product([len(regions), image.shape[1], *extents]) * image.itemsize
+
+
+def _sampled(operands: Sequence[Any], given: Given) -> float:
+    image, grid = operands
+    return _product([*image.shape[:2], *grid.shape[1:-1]]) * image.itemsize
+
+
 def _grid(operands: Sequence[Any], given: Given) -> float:
     size = operands[1].tolist()
     return _product([size[0], *size[2:], len(size) - 2]) * operands[0].itemsize
@@ -172,6 +184,7 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     **dict.fromkeys(("RandomNormal", "RandomUniform"), products.of_shape),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _window),
     **dict.fromkeys(("Resize", "Upsample"), _resize),
+    **dict.fromkeys(("MaxRoiPool", "RoiAlign"), _regions),
     "AffineGrid": _grid,
     "Attention": products.attention,
     "CenterCropPad": _crop_or_pad,
@@ -184,6 +197,7 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     "Gather": products.gather,
     "GatherND": products.gather_nd,
     "Gemm": products.gemm,
+    "GridSample": _sampled,
     "MaxUnpool": _unpool,
     "MelWeightMatrix": _mel_weights,
     "OneHot": _one_hot,

@@ -92,6 +92,8 @@ def rows(function: Any) -> Any:
     """Opsets 1 to 12: flatten the axes from `axis` on into one axis."""
 
     def flattened(x: np.ndarray, *, axis: int) -> Any:
+        if not -x.ndim <= axis <= x.ndim:
+            raise ValueError(f"axis {axis} is out of range for rank {x.ndim}")
         axis = axis + x.ndim if axis < 0 else axis
         flat = x.reshape(math.prod(x.shape[:axis]), -1) if x.size else x
         return function(flat, axis=-1).reshape(x.shape)

@@ -157,7 +157,9 @@ def conv_transpose(
         given = (pads if auto_pad != "VALID" else None) or (0,) * 2 * rank
         sides = list(zip(given[:rank], given[rank:], strict=True))
     result = _spread(x, weight, group, strides, dilations, full)
-    kept: Any = [slice(b, whole - a) for whole, (b, a) in zip(full, sides, strict=True)]
+    kept: Any = [
+        slice(max(b, 0), whole - max(a, 0)) for whole, (b, a) in zip(full, sides, strict=True)
+    ]
     result = _extended(result[(..., *kept)], sides)
     return result if bias is None else result + _per_channel(bias, result)
 

@@ -53,12 +53,14 @@ class Settings:
 
 
 def _settings(attributes: dict[str, Any], defaults: Sequence[str]) -> Settings:
-    direction = attributes.get("direction", "forward")
+    direction, clip = attributes.get("direction", "forward"), attributes.get("clip")
+    if clip is not None and not clip >= 0:
+        raise ValueError(f"clip is {clip}, it must be 0 or more")
     count = 2 if direction == "bidirectional" else 1
     return Settings(
         direction,
         attributes.get("layout", 0),
-        attributes.get("clip"),
+        clip,
         attributes.get("activations") or list(defaults) * count,
         attributes.get("activation_alpha") or (),
         attributes.get("activation_beta") or (),

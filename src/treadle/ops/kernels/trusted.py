@@ -1,13 +1,16 @@
 """The versions for which onnx.reference's implementation is used, each one tested.
 
 All are used unchanged but Attention, which gives its product of Q and K after the soft cap also
-where `qk_matmul_output_mode` 0 asks for the product itself (Operators.md, Attention).
+where `qk_matmul_output_mode` 0 asks for the product itself (Operators.md, Attention), and those
+that give attributes without a meaning one, which are refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+
+import numpy as np
 
 from treadle.ops.kernels.onnx_reference import reference_kernel, trust
 from treadle.ops.kernels.registry import (
@@ -23,11 +26,19 @@ from treadle.ops.kernels.registry import (
 TRAINING = "ai.onnx.preview.training"
 _PRODUCT = 3
 """The output of Attention that is its product of Q and K."""
+_PRECISIONS = (1, 10, 11, 16)
+"""The element types of floating point that a softmax may be computed in."""
+_SHOWN = range(4)
 
 
 def _attention(
     reference: Callable[[Attributes, int], Body], attributes: Attributes, outputs: int
 ) -> Body:
+    precision, shown = attributes.get("softmax_precision"), attributes["qk_matmul_output_mode"]
+    if precision not in (None, *_PRECISIONS):
+        raise ValueError(f"softmax_precision is {precision}, which is no type of floating point")
+    if shown not in _SHOWN:
+        raise ValueError(f"qk_matmul_output_mode is {shown}, it must be 0 to 3")
     body = reference(attributes, outputs)
     if outputs <= _PRODUCT or attributes["qk_matmul_output_mode"] or not attributes["softcap"]:
         return body
@@ -43,9 +54,27 @@ for _version in (23, 24, 25):
     _bind = partial(_attention, reference_kernel("Attention", _version))
     register(Kernel("", "Attention", _version, _bind, "onnx.reference"))
 
+
+def _crop(
+    reference: Callable[[Attributes, int], Body], attributes: Attributes, outputs: int
+) -> Body:
+    body = reference(attributes, outputs)
+    axes = attributes.get("axes")
+
+    def run(inputs: Operands) -> Results:
+        wanted, count = np.size(inputs[1]), np.ndim(inputs[0]) if axes is None else len(axes)
+        if wanted != count:
+            raise ValueError(f"shape has {wanted} extents for {count} axes")
+        return body(inputs)
+
+    return run
+
+
+_bind = partial(_crop, reference_kernel("CenterCropPad", 18))
+register(Kernel("", "CenterCropPad", 18, _bind, "onnx.reference"))
+
 trust("BlackmanWindow", 17)
 trust("CausalConvWithState", 27)
-trust("CenterCropPad", 18)
 trust("Col2Im", 18)
 trust("DFT", 17, 20)
 trust("DeformConv", 19, 22)
@@ -67,7 +96,6 @@ trust("ArrayFeatureExtractor", 1, domain=ML)
 trust("Binarizer", 1, domain=ML)
 trust("Imputer", 1, domain=ML)
 trust("OneHotEncoder", 1, domain=ML)
-trust("TreeEnsemble", 5, domain=ML)
 trust("Adagrad", 1, domain=TRAINING)
 trust("Adam", 1, domain=TRAINING)
 trust("Momentum", 1, domain=TRAINING)
