@@ -29,8 +29,8 @@ from treadle import TreadleError
 
 _FLAGS = (
     "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box",
-    "count_include_pad", "exclude_outside", "exclusive", "fmod", "input_forget", "inverse",
-    "is_causal", "keepdims", "largest", "layout", "linear_before_reset",
+    "count_include_pad", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved",
+    "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset",
     "noop_with_empty_axes", "onesided", "overwrite", "periodic", "pooled", "reverse", "saturate",
     "select_last_index", "sorted", "storage_order", "training_mode", "transA", "transB", "upper",
 )  # fmt: skip

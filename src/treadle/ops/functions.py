@@ -37,7 +37,7 @@ def function_proto_of_node(
     if not made:
         return None
     body = FunctionProto.FromString(made)
-    if not _gives_all(body):
+    if not _gives_all(body, len(node.output)):
         return None
     _import_all(body)
     _give_types(body, found)
@@ -45,10 +45,10 @@ def function_proto_of_node(
     return body
 
 
-def _gives_all(body: FunctionProto) -> bool:
-    """Whether the body makes its outputs; builders stop early at attributes without a meaning."""
+def _gives_all(body: FunctionProto, wanted: int) -> bool:
+    """Whether the body makes its first outputs; builders stop early at odd attributes."""
     made = {*body.input, *(name for step in body.node for name in step.output)}
-    return made.issuperset(body.output)
+    return made.issuperset(body.output[:wanted])
 
 
 def _give_types(body: FunctionProto, schema: Any) -> None:
