@@ -61,8 +61,10 @@ def test_the_answer_is_that_of_a_short_run():
     assert np.array_equal(found, np.full((700, 700), 175, np.float32))
 
 
-GRID = """<ir_version: 10, opset_import: ["": 20]>
-g (float[1,1,a,b] x, float[1,h,w,2] grid) => (float[1,1,h,w] y) { y = GridSample (x, grid) }"""
+DEFORMED = """<ir_version: 10, opset_import: ["": 22]>
+g (float[1,1,a,b] x, float[1,1,3,3] w, float[1,18,c,d] o) => (float[1,1,c,d] y) {
+  y = DeformConv (x, w, o)
+}"""
 ALIGNED = """<ir_version: 10, opset_import: ["": 16]>
 g (float[1,1,4,4] x, float[1,4] r, int64[1] k) => (float[1,1,30000,p] y) {
   y = RoiAlign<output_height = 30000, output_width = 30> (x, r, k)
@@ -75,9 +77,13 @@ g (float[t,1,1] x, float[1,4,1] w, float[1,4,1] r) => (float[t,1,1,1] y) {
 }"""
 ONE = np.ones((1, 4, 1), np.float32)
 IN_PYTHON = {
-    "grid": (
-        GRID,
-        {"x": np.ones((1, 1, 9, 9), np.float32), "grid": np.zeros((1, 200, 300, 2), np.float32)},
+    "offsets": (
+        DEFORMED,
+        {
+            "x": np.ones((1, 1, 60, 60), np.float32),
+            "w": np.ones((1, 1, 3, 3), np.float32),
+            "o": np.zeros((1, 18, 58, 58), np.float32),
+        },
     ),
     "roi": (
         ALIGNED,

@@ -39,6 +39,11 @@ CASES = {
         [np.zeros((1, 5, 5), np.float32), np.array([5, 5]), np.array([1, 5])],
         {},
     ),
+    "RoiAlign": (
+        [np.ones((1, 3, 4, 4), np.float32), np.ones((2, 4), np.float32), np.zeros(2, np.int64)],
+        {"output_height": 5, "output_width": 7},
+    ),
+    "GridSample": ([np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 5, 6, 2), np.float32)], {}),
     "AffineGrid": ([np.zeros((2, 2, 3), np.float32), np.array([2, 1, 5, 6])], {}),
 }
 
