@@ -15,8 +15,7 @@ __all__ = ["Kernel", "Window", "kernel", "kernels", "window"]
 _FAMILIES = (
     "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",
     "construct", "sequence", "matrix", "random", "normalize", "pool", "quantize", "convolve",
-    "recurrent", "resize", "strings", "ml", "machines", "trees", "tree_ensemble", "treadle_domain",
-    "trusted",
+    "recurrent", "resize", "strings", "ml", "machines", "trees", "treadle_domain", "trusted",
 )  # fmt: skip
 
 
