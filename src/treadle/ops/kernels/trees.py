@@ -1,8 +1,8 @@
 """Ensembles of decision trees of ai.onnx.ml, versions 1 to 5.
 
 onnx.reference lacks transforms and confuses classes. A single score for two classes is handled as
-in onnxruntime: the standard does not define it. TreeEnsemble is ai.onnx.ml's newest form: inner nodes
-and leaves are tables of their own.
+in onnxruntime: the standard does not define it. TreeEnsemble has tables of their own for inner
+nodes and for leaves.
 """
 
 from __future__ import annotations
