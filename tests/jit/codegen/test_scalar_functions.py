@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of
-from tests.jit.native import HEAD, check, natives, outcomes  # noqa: F401
+from tests.jit.native import HEAD, check, escapes, natives, outcomes  # noqa: F401
 from treadle import InferenceSession
 from treadle.ir import DType
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
@@ -120,6 +120,28 @@ def test_powers(rng: np.random.Generator):
         exact = np.power(x.astype(np.float64), y.astype(np.float64))
     found = scanned("Pow", np.ascontiguousarray(x), np.ascontiguousarray(y))
     assert_within(0.6, found, exact, lambda worst: f"{x[worst]!r} ** {y[worst]!r}")
+
+
+@pytest.mark.parametrize(
+    "base", ["2.0", "10.0", "0.5", "0.9999", "1e-38", "3e38", "1.0", "0.0", "-2.0"]
+)
+def test_powers_of_a_constant(base, rng: np.random.Generator):
+    special = [0.0, -0.0, 1.0, -1.0, 2.0, 3.0, 0.5, 126.0, -149.0, math.inf, -math.inf, math.nan]
+    numbers = [rng.uniform(-160, 140, 20_000), rng.uniform(-1, 1, 2_000), np.arange(-40, 40)]
+    x = np.concatenate([special, *numbers]).astype(np.float32)
+    text = f"""{HEAD}
+    g (float[T,N] x) => (float[T,N] y) {{
+      y = Scan <num_scan_inputs = 1, body = b (float[N] r) => (float[N] c) {{
+        base = Constant <value = float {{{base}}}> ()
+        c = Pow (base, r)
+      }}> (x)
+    }}"""
+    session = InferenceSession(text, engines=("jit", "interp"))
+    found = session.run(None, {"x": x[None]})[0][0]
+    assert not escapes(session)
+    with np.errstate(all="ignore"):
+        exact = np.power(float(np.float32(base)), x.astype(np.float64))
+    assert_within(0.6, found, exact, lambda worst: f"{base} ** {x[worst]!r}")
 
 
 def test_a_long_chain_of_functions_of_a_few_elements_stays_small():

@@ -86,10 +86,10 @@ def exp(builder: FunctionBuilder, value: Any) -> Any:
     zero = struct.unpack("i" if type_ == F32 else "q", struct.pack("f" if type_ == F32 else "d",
                          1.5 * 2.0**fraction))[0]  # fmt: skip
     whole = b.sub(b.bitcast(shifted, integer), llvm.Constant(integer, zero))
-    return _raised(builder, polynomial(builder, r, _EXP[type_]), whole)
+    return raised(builder, polynomial(builder, r, _EXP[type_]), whole)
 
 
-def _raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
+def raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
     """Multiply by 2 ** power: one instruction if the processor has it, else two factors."""
     b, type_ = builder.builder, value.type
     integer, fraction, bias = _bits(type_)

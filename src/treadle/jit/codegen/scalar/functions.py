@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -209,6 +210,8 @@ def _power(builder: FunctionBuilder, _: DType, base: Any, exponent: Any) -> Any:
             return known
     if base.type == F64:
         return exp_log.by_library(builder, "pow", base, exponent)
+    if isinstance(base, llvm.Constant) and 0 < base.constant < math.inf and base.constant != 1:
+        return inverse_hyperbolic.power_of(base.constant, builder, exponent)
     return inverse_hyperbolic.power(builder, base, exponent)
 
 

@@ -8,7 +8,7 @@ sinh     (e - 1 / e) / 2, e = exp(|x|), near 0 by its series;  cosh  (e + 1 / e)
 asinh    log(|x| + sqrt(x^2 + 1)), and so on
 erf      below 1 by a polynomial, else 1 - t * exp(-x^2 + p(t)), t = 2 / (2 + |x|); in float32
 erfc     t * p(t) * exp(-x^2), 2 minus that below 0; in float32
-pow      exp(y * log |x|), with the sign of an odd whole y
+pow      exp(y * log |x|), with the sign of an odd whole y; of a constant x, log x is a constant
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ from typing import Any
 import numpy as np
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import F32, F64
-from treadle.jit.codegen.scalar.exp_log import constant, exp, fma, log, polynomial
+from treadle.jit.codegen.llvm_types import F32, F64, I64
+from treadle.jit.codegen.scalar.exp_log import constant, exp, fma, log, polynomial, raised
 
 _SMALL = 2.0**-12
+_MAGIC = 1.5 * 2.0**52
+"""Added to a float64, it leaves the nearest whole number in the last bits."""
+_BEYOND = 200.0
+"""Powers of 2 beyond the range of float32."""
 _LAST, _LAST_TAIL = 4.0, 10.5
 _ATAN = tuple((-1.0) ** k / (2 * k + 1) for k in range(12))
 _SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(6))
@@ -266,6 +270,26 @@ def power(builder: FunctionBuilder, base: Any, exponent: Any) -> Any:
     is_endless = b.fcmp_ordered("==", _size(builder, exponent), _number(math.inf))
     is_plain = b.or_(b.fcmp_ordered("==", exponent, zero), b.fcmp_ordered("==", base, one))
     return b.select(b.or_(is_plain, b.and_(is_one, is_endless)), one, found)
+
+
+def power_of(base: float, builder: FunctionBuilder, exponent: Any) -> Any:
+    """Base ** exponent in float32 for a constant base that is positive, finite and not 1.
+
+    2 ** (n + r), n a whole number and r within half of one of 0, from y * log2 of the base.
+    """
+    b, magic = builder.builder, _number(_MAGIC)
+    scaled = b.fmul(b.fpext(exponent, F64), _number(math.log2(base)))
+    for sign, limit in ((">", _BEYOND), ("<", -_BEYOND)):
+        scaled = b.select(b.fcmp_ordered(sign, scaled, _number(limit)), _number(limit), scaled)
+    shifted = b.fadd(scaled, magic)
+    rest = b.fsub(scaled, b.fsub(shifted, magic))
+    whole = b.sub(b.bitcast(shifted, I64), b.bitcast(magic, I64))
+    return b.fptrunc(raised(builder, polynomial(builder, rest, _two_to_the()), whole), F32)
+
+
+@cache
+def _two_to_the() -> tuple[float, ...]:
+    return _fitted(lambda each: 2.0**each, (-0.5, 0.5), 8)
 
 
 atan, asin = in_float64(atan_wide), in_float64(asin_wide)
