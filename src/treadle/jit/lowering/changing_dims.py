@@ -12,20 +12,52 @@ ChangingAxes = frozenset[tuple[int, int]]
 
 
 def lost_axes(step: ir.Loop, operands: Sequence[Node | None]) -> ChangingAxes:
-    """The axes of carried values whose extent inference knew initially but not in the loop."""
+    """The axes of carried values of which inference says that their extents change.
+
+    It knew the extent initially and not in the loop, or it found an extent that depends on the
+    iteration; or a list has more or fewer items after an iteration.
+    """
     given = dict(zip(step.operands, operands, strict=True))
     found = set[tuple[int, int]]()
     for number, port in enumerate(ir.ports(step).carried):
         node = given.get(port.initial)
-        before, after = (_inferred(value) for value in (port.initial, port.param))
-        if node is None or before is None or after is None or len(before) != len(after):
+        before, after, last = map(_inferred, (port.initial, port.param, port.next))
+        if node is None:
             continue
-        found |= {
-            (number, axis)
-            for axis, (old, new) in enumerate(zip(before, after, strict=True))
-            if isinstance(new, ir.Range | None) and not isinstance(old, ir.Range | None)
-        }
+        if isinstance(port.param.type, ir.Sequence) and node.shape and _added(step.body, port):
+            found.add((number, 0))
+        if before is None or after is None or last is None:
+            continue
+        if len(before) == len(after) == len(last):
+            dims = enumerate(zip(before, after, last, strict=True))
+            found |= {(number, axis) for axis, each in dims if _is_lost(*each)}
     return frozenset(found)
+
+
+def _is_lost(old: ir.Dim, new: ir.Dim, last: ir.Dim) -> bool:
+    """Whether an extent was known, and is another in the loop, or unknown after an iteration."""
+    if isinstance(old, ir.Range | None) or old == new:
+        return False
+    return isinstance(new, ir.Range | ir.Expression | None) or isinstance(last, ir.Range | None)
+
+
+_ITEMS = {"SequenceInsert": 1, "SequenceErase": -1}
+"""How many items an operator adds to a list."""
+
+
+def _added(body: ir.Block, port: ir.CarriedPort) -> int:
+    """How many items an iteration adds to a carried list; 0 if that is not plain to see."""
+    makers = {
+        result: step for step in body.steps if isinstance(step, ir.Leaf) for result in step.results
+    }
+    value, added = port.next, 0
+    while value is not port.param:
+        step = makers.get(value)
+        if step is None or step.op not in _ITEMS:
+            return 0
+        added += _ITEMS[step.op]
+        value = step.operands[0]
+    return added
 
 
 def _inferred(value: ir.Value | None) -> ir.Shape | None:
