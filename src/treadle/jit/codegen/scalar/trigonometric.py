@@ -1,7 +1,7 @@
 """Sine, cosine and tangent of a float32, inline and without branches, for every argument.
 
     |x| = m * 2 ** e        a turn is 2 pi: |x| / (2 pi) modulo 1 is m times bits of 1 / (2 pi)
-                            modulo 2 ** 64, so a table has 96 bits for every exponent
+                            modulo 2 ** 64: the 96 bits that begin at the exponent's
     half, rest              the nearest multiple of half a turn, and the remainder, in float64
     sin of the rest         a truncated series, negated in every other half
 
@@ -21,7 +21,6 @@ from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F32, F64, I32, I64
 from treadle.jit.codegen.scalar.exp_log import polynomial
 
-_BITS = 64 + 32
 _SINE = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(9))
 _QUARTER = 2**62
 """A quarter turn; a turn is 2 ** 64."""
@@ -94,36 +93,42 @@ def _turn_of(builder: FunctionBuilder, size: Any) -> Any:
     """|x| / (2 pi) modulo 1, times 2 ** 64."""
     b = builder.builder
     bits = b.zext(b.bitcast(size, I32), I64)
-    exponent = b.lshr(bits, llvm.Constant(I64, 23))
     fraction = b.and_(bits, llvm.Constant(I64, 2**23 - 1))
     mantissa = b.or_(fraction, llvm.Constant(I64, 2**23))
-    high, low = (_word(builder, name, exponent) for name in ("high", "low"))
-    below = b.lshr(b.mul(mantissa, low), llvm.Constant(I64, 32))
+    high, low = _window(builder, b.lshr(bits, llvm.Constant(I64, 23)))
+    below = b.lshr(b.mul(mantissa, b.lshr(low, llvm.Constant(I64, 32))), llvm.Constant(I64, 32))
     return b.add(b.mul(mantissa, high), below)
 
 
-def _word(builder: FunctionBuilder, which: str, exponent: Any) -> Any:
-    """The first 64 bits, or the 32 after them, of 2 ** e / (2 pi) modulo 1."""
-    b, type_ = builder.builder, llvm.ArrayType(I64, 256)
-    name = f"turns.{which}"
-    table = builder.module.globals.get(name)
-    if table is None:
-        table = llvm.GlobalVariable(builder.module, type_, name)
-        table.global_constant, table.linkage = True, "internal"
-        table.initializer = llvm.Constant(type_, list(_table(which)))
-    address = b.gep(table, [llvm.Constant(I64, 0), exponent], inbounds=True, source_etype=type_)
-    return b.load(address, typ=I64)
+def _window(builder: FunctionBuilder, exponent: Any) -> tuple[Any, Any]:
+    """The first 64 bits, and the 64 after them, of 2 ** e / (2 pi) modulo 1.
+
+    They begin at bit e of a string of words; three words are chosen, since loading them from a
+    table takes vectors longer. Up to the second word, a turn is 0 in all bits that count.
+    """
+    b = builder.builder
+    exponent = builder.intrinsic("llvm.umax", I64, exponent, _word(64))
+    is_third, is_last = (b.icmp_unsigned(">=", exponent, _word(64 * k)) for k in (2, 3))
+    shift = b.and_(exponent, _word(63))
+
+    def chosen(first: int) -> Any:
+        later = b.select(is_third, _word(_words()[first + 1]), _word(_words()[first]))
+        return b.select(is_last, _word(_words()[first + 2]), later)
+
+    first, second, third = map(chosen, range(3))
+    high = builder.intrinsic("llvm.fshl", I64, first, second, shift)
+    return high, builder.intrinsic("llvm.fshl", I64, second, third, shift)
+
+
+def _word(number: int) -> Any:
+    return llvm.Constant(I64, number)
 
 
 @cache
-def _table(which: str) -> tuple[int, ...]:
-    shift, mask = (32, 2**64 - 1) if which == "high" else (0, 2**32 - 1)
-    found = []
-    for exponent in range(256):
-        scale = exponent - 150 + _BITS
-        bits = _turn() << scale >> 400 if scale >= 0 else _turn() >> (400 - scale)
-        found.append(bits >> shift & mask)
-    return tuple(found)
+def _words() -> tuple[int, ...]:
+    """1 / (2 pi) behind 150 zeros, in words of 64 bits from the second on: bit e is 2 ** e's."""
+    whole = _turn() >> 150
+    return tuple(whole >> (400 - 64 * k) & (2**64 - 1) for k in range(2, 7))
 
 
 @cache
