@@ -44,6 +44,26 @@ def test_invariant_values_are_not_carried():
     assert "result 1" not in made
 
 
+INVARIANT_EXTENT = """kernel
+  %0: float32[4] = input 0
+  %1: int64[] = constant 5
+  %2 = loop trip %1 extent 5 carries %4 = %0
+    %3 as e0: int64[] = dim 0 of value 0
+    %4: float32[e0] = carried 0
+    %5: int64[] = add %3, %1
+    yield %4
+    stack %5 along 0
+  %6: int64[5] = result 1 of %2
+  return %6
+"""
+
+
+def test_the_extents_of_invariant_values_are_those_of_the_initial_ones():
+    assert "dim 0" not in simple(INVARIANT_EXTENT)
+    (found,) = run_kernel(INVARIANT_EXTENT, np.zeros(4, np.float32))
+    assert found.tolist() == [9] * 5
+
+
 WIDE = """kernel
   %0: float32[1,300] = input 0
   %1: int64[] = constant 5

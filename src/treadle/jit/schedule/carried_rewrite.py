@@ -144,6 +144,8 @@ class CarriedRewrite:
         if not node.operands:
             made = self.around[-1]
             form = self.forms.get(made.op.states[op.number])
+            if form is not None and not form.shapes:
+                return builder.dim(made.initials[op.number].shape[op.axis])
             axis = op.axis if form is None or not form.kept else form.kept.index(op.axis)
             return builder.param(DimOf(made.numbers[op.number], axis), DType.INT64, ())
         (source,) = node.operands
