@@ -168,9 +168,9 @@ def test_elements_of_unlike_ranks_are_an_obstacle():
     told = {found.path: found.message for found in caught.value.findings}
     assert told == {
         "main/sequenceconstruct_0": "SequenceConstruct gives an element of rank 1 to none, a list"
-        " or an optional; ranks are 0 and 1",
+        " or an optional, whose elements have ranks 0 and 1",
         "main/loop_1.body/sequenceinsert_9": "SequenceInsert gives an element of rank 0 to none, a"
-        " list or an optional; ranks are 0 and 1",
+        " list or an optional, whose elements have ranks 0 and 1",
     }
 
 

@@ -149,7 +149,11 @@ class _Group:
                 told.add(each.path, f"{each} of unknown rank to {what}", _HINT)
             elif self.has_sequence and len(ranks) > 1:
                 rank = _rank(each.type)
-                told.add(each.path, f"{each} of rank {rank} to {what}; ranks are {words}", _HINT)
+                told.add(
+                    each.path,
+                    f"{each} of rank {rank} to {what}, whose elements have ranks {words}",
+                    _HINT,
+                )
 
 
 def _rank(type_: Type | None) -> int | None:
