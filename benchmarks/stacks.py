@@ -1,9 +1,8 @@
 """Stacked LSTMs with one thread and with two: python -m benchmarks.stacks.
 
-Four layers over 500 steps, written as four Scans, as four Loops and as four LSTM operators, plain
-and with a linear layer, an activation and a residual between them. Calls of both sessions take
-turns; the least wall time of each counts, since other programs use the machine too. The answers
-must have the same bits.
+Four layers over 500 steps, written as four Scans and as four Loops, plain and with a linear layer,
+an activation and a residual between them. Calls of both sessions take turns; the least wall time of
+each counts, since other programs use the machine too. The answers must have the same bits.
 """
 
 from __future__ import annotations
@@ -58,22 +57,7 @@ def loop(k: int, size: int) -> str:
       }}> (trips, , zero, zero)"""
 
 
-def operator(k: int, size: int) -> str:
-    """Layer k as an LSTM operator, whose direction is taken out of its output."""
-    turned = "".join(
-        f"""{name}{k}_t = Transpose <perm = [1, 0]> ({name}{k})
-      {name}{k}_d = Unsqueeze ({name}{k}_t, first)
-      """
-        for name in "WR"
-    )
-    return f"""{turned}B{k}_0 = Mul (B{k}, none)
-      B{k}_b = Concat <axis = 0> (B{k}, B{k}_0)
-      B{k}_d = Unsqueeze (B{k}_b, first)
-      y{k}_d = LSTM <hidden_size = {size}> (x{k}, W{k}_d, R{k}_d, B{k}_d)
-      y{k} = Squeeze (y{k}_d, second)"""
-
-
-FORMS: dict[str, Callable[[int, int], str]] = {"Scans": scan, "Loops": loop, "LSTMs": operator}
+FORMS: dict[str, Callable[[int, int], str]] = {"Scans": scan, "Loops": loop}
 
 
 def model(form: str, size: int, layers: int = LAYERS, between: bool = False) -> str:
@@ -94,9 +78,6 @@ def model(form: str, size: int, layers: int = LAYERS, between: bool = False) -> 
         body = re.sub(r"\bx([1-9])", lambda found: f"y{int(found[1]) - 1}", body)
     return f"""<ir_version: 10, opset_import: ["" : 22]>
     g ({", ".join(given)}) => (float[T, 1, {size}] y{layers - 1}) {{
-      first = Constant <value_ints = [0]> ()
-      second = Constant <value_ints = [1]> ()
-      none = Constant <value = float {{0}}> ()
       zeroth = Constant <value = int64 {{0}}> ()
       shape = Shape (x0)
       trips = Gather <axis = 0> (shape, zeroth)

@@ -54,6 +54,7 @@ SLOW = (
     "tests/html_report/test_browser.py::test_ten_thousand",
     "tests/jit/codegen/test_index_set_splitting.py::test_any_concat_is_split",
     "tests/jit/codegen/test_outline.py",
+    "tests/jit/codegen/test_pipeline.py::test_any_number_of_threads_gives_the_same_bits[Loops",
     "tests/jit/host/test_host_kernels.py::test_host_kernels_with_dynamic_extents",
     "tests/jit/host/test_host_kernels.py::test_half_precision",
     "tests/jit/host/test_out_of_memory.py",

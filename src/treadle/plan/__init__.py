@@ -11,6 +11,7 @@ from treadle.plan.engines import (
 )
 from treadle.plan.offload_cost import is_compute_heavy
 from treadle.plan.planner import INTERP, Declined, interp_only, plan
+from treadle.plan.region_growing import steps_between
 from treadle.plan.regions import BlockPlan, Plan, Region
 from treadle.plan.run import (
     Cancellable,
@@ -54,5 +55,6 @@ __all__ = [
     "is_long",
     "plan",
     "snapshot",
+    "steps_between",
     "whole_region",
 ]

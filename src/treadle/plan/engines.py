@@ -16,12 +16,13 @@ class Verdict:
     """Whether an engine takes a step, and the reason, in words for `explain`.
 
     `joins`: whether the engine would take the step together with others, though not alone; used
-    only if it takes others.
+    only if it takes others. `links`: whether it would, large or not, between two loops it takes.
     """
 
     takes: bool
     reason: str
     joins: Callable[[], bool] | None = None
+    links: Callable[[], bool] | None = None
 
 
 class RecordStore(Protocol):

@@ -92,14 +92,15 @@ class _Planning:
 class _Choice:
     """The engine chosen for a step, None for interp, and the reason.
 
-    `joins` names the engines that would run it together with others; `instead` is the choice for
-    the step alone if it has joined others; `refusal` is the reason of the last engine that declined
-    the single step.
+    `joins` names the engines that would run it together with others, `links` those that would
+    between two loops; `instead` is the choice for the step alone if it has joined others;
+    `refusal` is the reason of the last engine that declined the single step.
     """
 
     engine: Engine | None
     reason: str
     joins: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
+    links: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
     instead: _Choice | None = None
     refusal: str = ""
 
@@ -135,6 +136,7 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
     refusals: list[str] = []
     refusal = ""
     joins: dict[str, Callable[[], bool]] = {}
+    links: dict[str, Callable[[], bool]] = {}
     opens = ""
     for engine in planning.engines:
         verdict = _verdict(planning, engine, step)
@@ -142,15 +144,17 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
             if opens:
                 return _Choice(None, f"planned branch by branch: {opens} takes loops in them")
             before = refusals if any(bodies(step)) else ()
-            return _Choice(engine, "; ".join((*before, verdict.reason)), joins)
+            return _Choice(engine, "; ".join((*before, verdict.reason)), joins, links)
         refusals.append(verdict.reason)
+        if verdict.links is not None:
+            links[engine.name] = verdict.links
         if verdict.joins is not None:
             joins[engine.name] = verdict.joins
         else:
             refusal = verdict.reason
         if not opens and isinstance(step, Branch) and _takes_loops(planning, engine, step):
             opens = engine.name
-    return _Choice(None, "; ".join(refusals) or planning.unasked, joins, refusal=refusal)
+    return _Choice(None, "; ".join(refusals) or planning.unasked, joins, links, refusal=refusal)
 
 
 def _takes_loops(planning: _Planning, engine: Engine, branch: Branch) -> bool:
@@ -176,10 +180,14 @@ def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_
         own = [k for k, choice in enumerate(choices) if choice.engine is engine]
         if not own:
             continue
-        asked = ((k, choice.joins.get(engine.name)) for k, choice in enumerate(choices))
-        joined = steps_to_absorb(
-            block, own, [k for k, joins in asked if joins is not None and joins()]
+        joins, links = (
+            [k for k, test in enumerate(tests) if test is not None and test()]
+            for tests in (
+                [choice.joins.get(engine.name) for choice in choices],
+                [choice.links.get(engine.name) for choice in choices],
+            )
         )
+        joined = steps_to_absorb(block, own, joins, links)
         choices = [
             replace(choice, engine=engine, reason="absorbed into the loop's region", instead=choice)
             if k in joined

@@ -10,6 +10,9 @@ A step that reads only values from outside the block is not absorbed for its ope
 makes or reads a sliced value of unknown length is never absorbed: as long as only loops use that
 value, its length stays dynamic in the compiled code. At most 256 steps are absorbed, because each
 one adds compile time.
+
+Steps that lead from one loop of the region to another are absorbed first, if the engine links loops
+by them: then the loops are one region, which can run both at the same time.
 """
 
 from __future__ import annotations
@@ -22,11 +25,16 @@ from treadle.ir import Block, Loop, Step, Tensor, Value, ports, reads
 _MOST = 256
 
 
-def steps_to_absorb(block: Block, own: Collection[int], beside: Collection[int]) -> set[int]:
-    """The positions in `beside` to absorb into the region of the steps at `own`."""
+def steps_to_absorb(
+    block: Block, own: Collection[int], beside: Collection[int], links: Collection[int] = ()
+) -> set[int]:
+    """The positions in `beside` and `links` to absorb into the region of the steps at `own`.
+
+    Those in `links` are absorbed between two loops, even where they touch sliced values.
+    """
     makers = {value: k for k, step in enumerate(block.steps) for value in step.results if value}
     readers = _readers(block)
-    taken, most = set(own), len(own) + _MOST
+    taken, most = {*own, *steps_between(block.steps, own, links)}, len(own) + _MOST
     sliced = {value for k in own for value in _sliced(block.steps[k])}
     forwards = [k for k in sorted(beside) if sliced.isdisjoint(_touched(block.steps[k]))]
     for joins, positions in (
@@ -38,6 +46,23 @@ def steps_to_absorb(block: Block, own: Collection[int], beside: Collection[int])
             if len(taken) < most and joins(block.steps[position], taken):
                 taken.add(position)
     return taken.difference(own)
+
+
+def steps_between(steps: Sequence[Step], own: Collection[int], links: Collection[int]) -> set[int]:
+    """The positions in `links` of steps that lead from one loop at `own` to another."""
+    loops = {k for k in own if isinstance(steps[k], Loop)}
+    forwards, backwards = set(loops), set(loops)
+    made = {value for k in loops for value in steps[k].results}
+    for k in sorted(links):
+        if any(value is not None and value in made for value in reads(steps[k])):
+            forwards.add(k)
+            made.update(steps[k].results)
+    wanted = {value for k in loops for value in reads(steps[k])}
+    for k in sorted(links, reverse=True):
+        if any(value is not None and value in wanted for value in steps[k].results):
+            backwards.add(k)
+            wanted.update(reads(steps[k]))
+    return (forwards & backwards) - loops
 
 
 def _sliced(step: Step) -> Iterator[Value]:

@@ -67,7 +67,7 @@ class Rebuild:
     def write(self, block: Block) -> None:
         """Copy the nodes of an old block to the builder's current block."""
         for node in block.nodes:
-            rule = self.rules.get(type(node.op), _as_it_is)
+            rule = self.rules.get(type(node.op), copied)
             self.nodes[node] = rule(self, node)
 
     def write_inside(self, old: Block, begin: Callable[[], None] | None = None) -> Block:
@@ -95,7 +95,8 @@ def rebuilt(kernel: Kernel, rules: Mapping[type, Rule]) -> Kernel:
     )  # fmt: skip
 
 
-def _as_it_is(rebuild: Rebuild, node: Node) -> Node:
+def copied(rebuild: Rebuild, node: Node) -> Node:
+    """The node in the builder's current block, over the replacements of its operands."""
     builder = rebuild.builder
     match node.op:
         case Constant() | Input() | CarriedArg() | InductionVar():
@@ -108,7 +109,7 @@ def _as_it_is(rebuild: Rebuild, node: Node) -> Node:
             return _added(rebuild, node, node.op)
         case View(axes=axes):
             (operand,) = rebuild.operands(node)
-            return builder.view(operand, rebuild.shape(node), _axes(rebuild, axes))
+            return builder.view(operand, rebuild.shape(node), new_axes(rebuild, axes))
         case Loop():
             return write_loop(rebuild, node, node.op)
         case Branch():
@@ -125,7 +126,8 @@ def _added(rebuild: Rebuild, node: Node, op: Op) -> Node:
     return made
 
 
-def _axes(rebuild: Rebuild, axes: Any) -> tuple[Any, ...]:
+def new_axes(rebuild: Rebuild, axes: Any) -> tuple[Any, ...]:
+    """The axes of a view or an index with the dims of the new kernel."""
     return tuple(
         Axis(rebuild.number(axis.offset), axis.terms) if isinstance(axis, Axis) else axis
         for axis in axes
@@ -136,7 +138,7 @@ def _op(rebuild: Rebuild, op: Op) -> Op:
     """The operation with the dims of the new kernel."""
     match op:
         case Gather() | Scatter():
-            return replace(op, axes=_axes(rebuild, op.axes))
+            return replace(op, axes=new_axes(rebuild, op.axes))
         case HostCall():
             kinds = tuple(
                 None if kind is None else (kind[0], tuple(rebuild.number(e) for e in kind[1]))

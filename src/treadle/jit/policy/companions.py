@@ -7,17 +7,24 @@ size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import prod
 
-from treadle.ir import Leaf, Optional, Sequence, Step, Tensor, Value, reads
+from treadle.ir import Leaf, Loop, Optional, Sequence, Step, Tensor, Value, reads
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
 from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.lowering import lowering
-from treadle.plan import is_compute_heavy
+from treadle.plan import Region, is_compute_heavy, steps_between
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
+_OF_ROWS = frozenset((
+    "Add", "Cast", "Clip", "Div", "Dropout", "Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish",
+    "Identity", "LayerNormalization", "LeakyRelu", "MatMul", "Max", "Min", "Mul", "Neg",
+    "RMSNormalization", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Sub", "Swish",
+    "Tanh",
+))  # fmt: skip
+"""Operators of rows, except where an operand has other rows, as a bias of one element each."""
 _OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
 _OF_SHAPES = frozenset(("Shape", "Size"))
 _MAX_ELEMENTS = 65536
@@ -38,10 +45,28 @@ def may_be_small(step: Step) -> bool:
     return all(size is None or size <= _MAX_ELEMENTS for size in sizes)
 
 
-def expect_small(steps: Iterable[Step], nodes: Mapping[Value, Node | None]) -> None:
+def may_link(step: Step) -> bool:
+    """Whether the step may stand between two loops that run at the same time (pipelines.py).
+
+    It computes each row from the same rows of others, so it runs as a loop over them.
+    """
+    if not isinstance(step, Leaf) or step.domain or step.op not in _OF_ROWS or not _is_native(step):
+        return False
+    return lowering(step.domain, step.op, step.version) is not None
+
+
+def links_of(region: Region) -> Collection[Step]:
+    """The steps of a region that link its loops."""
+    loops = [k for k, step in enumerate(region.steps) if isinstance(step, Loop)]
+    links = [k for k, step in enumerate(region.steps) if may_link(step)]
+    return {region.steps[k] for k in steps_between(region.steps, loops, links)}
+
+
+def expect_small(region: Region, nodes: Mapping[Value, Node | None]) -> None:
     """Raise Declined if a step that joined has more elements than allowed."""
-    for step in steps:
-        for value in _looked_at(step):
+    links = links_of(region) if region.absorbed else ()
+    for step in region.absorbed:
+        for value in () if step in links else _looked_at(step):
             node = nodes.get(value)
             if node is not None and node.is_static and node.size > _MAX_ELEMENTS:
                 raise Declined(f"{value.name} beside a loop has {node.size} elements")

@@ -249,7 +249,7 @@ def _written(
         else:
             params.append(node)
     made = lower_steps(b, block, params)
-    expect_small(region.absorbed, made)
+    expect_small(region, made)
     found = (None if value is None else made[value] for value in block.results)
     results = tuple(nothing(b) if node is None else node for node in found)
     objects = tuple(k for k, node in enumerate(results) if node in b.objects)

@@ -3,6 +3,7 @@
     data[i + n] in iteration i        a scan slice
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
+    operators between loops           a loop over their rows
     loops that consume each other     one loop
 
 A kernel to which none applies is returned unchanged.
@@ -14,10 +15,13 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
+from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
-_PASSES = (with_selects, with_scan_slices, with_simple_carried_values, with_fused_loops)
+_PASSES = (
+    with_selects, with_scan_slices, with_simple_carried_values, with_row_loops, with_fused_loops,
+)  # fmt: skip
 
 
 def canonical(kernel: Kernel) -> Kernel:

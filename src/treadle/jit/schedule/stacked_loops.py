@@ -7,7 +7,8 @@ Lawful where the second loop depends on the first through items of its stacked o
 in the iteration that makes it. The stacked output is not stored if nothing else reads it, and both
 recurrences wait for their last iterations at the same time. Loops with large matrices stay apart:
 one loop's matrices stay in the cache, and products of sliced items are computed for many iterations
-at once. They share the threads instead (pipelines.py).
+at once. They share the threads instead (pipelines.py). A loop that carries nothing and has no large
+matrix joins a loop that has one.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def obstacle(first: Node, second: Node) -> str:
         return "their bodies are long"
     if any(isinstance(node.op, Loop | Branch | HostCall) for node in inside):
         return "a body has blocks of its own, or calls Python"
-    if any(isinstance(node.op, MatMul) and not _is_small(node.operands[1]) for node in inside):
+    if _has_large_matrix(other) or (_has_large_matrix(one) and other.states):
         return "a body multiplies by a large matrix"
     if not all(state.is_static for state in (*one.states, *other.states)):
         return "the sizes of carried arrays are not known"
@@ -113,6 +114,11 @@ def _carried_bytes(loop: Loop) -> int:
 def _is_counted(loop: Loop) -> bool:
     is_counted = not loop.has_condition and loop.next_condition is None
     return is_counted and loop.extent is not None and loop.length in (None, loop.extent)
+
+
+def _has_large_matrix(loop: Loop) -> bool:
+    products = (node for node in loop.body.nodes if isinstance(node.op, MatMul))
+    return not all(_is_small(node.operands[1]) for node in products)
 
 
 def _is_small(matrix: Node) -> bool:
@@ -142,7 +148,7 @@ def other_dependence(first: Node, second: Node, together: Collection[Node] = ())
     late = {first}
     assert isinstance(second.op, Loop)
     for node in block[block.index(first) + 1 : block.index(second)]:
-        if node in together or _reads(node).isdisjoint(late):
+        if node in together or reads_of(node).isdisjoint(late):
             continue
         if not isinstance(node.op, Result):
             return "a node between them reads a result of the first"
@@ -150,12 +156,12 @@ def other_dependence(first: Node, second: Node, together: Collection[Node] = ())
     if any(isinstance(node.op, DimOf) and first in node.operands for node in block):
         return "an extent of the first is known after it only"
     own = [node for node in second.op.body.nodes if item_of(node, first) is None]
-    if not late.isdisjoint(_reads(second, own)):
+    if not late.isdisjoint(reads_of(second, own)):
         return "the second reads more of the first than items of the same iteration"
     return ""
 
 
-def _reads(node: Node, inside: Sequence[Node] | None = None) -> set[Node]:
+def reads_of(node: Node, inside: Sequence[Node] | None = None) -> set[Node]:
     """What a node reads, and the nodes in its blocks."""
     if inside is None:
         inside = [each for block in _blocks(node) for each in all_nodes(block)]

@@ -1,0 +1,267 @@
+"""Operators between two loops, row by row: they become a loop of their own.
+
+    for i: y[i] = h = f(h, x[i])               for i: y[i] = h = f(h, x[i])
+    r = relu(y @ w) + x                  =     for i: r[i] = relu(y[i] @ w) + x[i]
+    for i: z[i] = k = g(k, r[i])               for i: z[i] = k = g(k, r[i])
+
+Each loop then needs only rows that the one before has made, so they can become one loop
+(stacked_loops.py) or run at the same time (pipelines.py). Operators that the second loop does not
+need are computed after it. Only loops with matrix products are changed: others may have a strategy
+that wants them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import (
+    Axis,
+    Block,
+    Concat,
+    Elementwise,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Number,
+    Reduce,
+    Reshape,
+    Result,
+    ScanSlice,
+    Shape,
+    Stack,
+    View,
+)
+from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt, write_loop
+from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.schedule.stacked_loops import counts_are_equal, reads_of
+
+_MAX_ROUNDS = 16
+_MOVABLE = (Concat, Elementwise, MatMul, Reduce, Reshape, Result, View)
+"""Operations that may be computed later: they cannot fail, and call nothing."""
+
+
+def with_row_loops(kernel: Kernel) -> Kernel:
+    """The kernel with such loops; itself if it needs none, or counts what its loops do."""
+    if kernel.limits_iterations or kernel.limits_memory or kernel.is_profiled:
+        return kernel
+    for _ in range(_MAX_ROUNDS):
+        found = next(_found(kernel), None)
+        if found is None:
+            break
+        writer = _RowLoop(found)
+        rules = {type(node.op): writer.between for node in (*found.rows, *found.later)}
+        kernel = remove_dead_nodes(rebuilt(kernel, {**rules, Loop: writer.loop}))
+    return kernel
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Between:
+    """The operators between two loops: those of rows that the second needs, and the others.
+
+    `stacked` are those of the rows that other nodes read too.
+    """
+
+    first: Node
+    second: Node
+    rows: tuple[Node, ...]
+    later: tuple[Node, ...]
+    stacked: tuple[Node, ...]
+
+    @property
+    def extent(self) -> Number:
+        """The number of rows, one for each iteration."""
+        assert isinstance(self.first.op, Loop)
+        assert self.first.op.extent is not None
+        return self.first.op.extent
+
+
+def _found(kernel: Kernel) -> Iterator[_Between]:
+    for first in all_nodes(kernel.main):
+        second = _next_loop(first)
+        if second is not None and counts_are_equal(first, second):
+            between = _between(kernel, first, second)
+            if between is not None and between.rows:
+                yield between
+
+
+def _next_loop(first: Node) -> Node | None:
+    """The next loop of a block, if it and this one have products and this one stacks rows."""
+    if not isinstance(first.op, Loop) or not first.op.stacks or not _has_product(first.op):
+        return None
+    after = first.home.nodes[first.home.nodes.index(first) + 1 :]
+    second = next((node for node in after if isinstance(node.op, Loop)), None)
+    is_alike = second is not None and isinstance(second.op, Loop) and _has_product(second.op)
+    return second if is_alike else None
+
+
+def _has_product(loop: Loop) -> bool:
+    return any(isinstance(node.op, MatMul) for node in loop.body.nodes)
+
+
+def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
+    """The operators between both; None if the second needs one that is not of rows."""
+    assert isinstance(first.op, Loop)
+    block = first.home.nodes
+    late: set[Node] = {first}
+    rows: set[Node] = set()
+    between = block[block.index(first) + 1 : block.index(second)]
+    for node in between:
+        if reads_of(node).isdisjoint(late):
+            continue
+        if not isinstance(node.op, _MOVABLE):
+            return None
+        late.add(node)
+        if _is_stacked(node, first) or _is_of_rows(node, rows, late, first.op.extent):
+            rows.add(node)
+    needed = reads_of(second) & late
+    for node in reversed(between):
+        if node in needed:
+            needed |= reads_of(node) & late
+    needed.discard(first)
+    if not needed <= rows or not all(_is_sliced(node, second) for node in needed):
+        return None
+    made = [node for node in between if not isinstance(node.op, Result)]
+    own = tuple(node for node in made if node in needed)
+    readers = (node for node in all_nodes(kernel.main) if node not in own)
+    read = {
+        *kernel.results,
+        *(each for node in readers for each in (*node.operands, *yielded(node))),
+    }
+    stacked = tuple(node for node in own if node in read)
+    return _Between(first, second, own, tuple(n for n in made if n in late - needed), stacked)
+
+
+def _is_stacked(node: Node, first: Node) -> bool:
+    """Whether it is a stacked output of the loop, one row for each iteration in order."""
+    if not isinstance(node.op, Result) or node.operands[0] is not first:
+        return False
+    assert isinstance(first.op, Loop)
+    number = node.op.number - len(first.op.states)
+    stack = first.op.stacks[number] if number >= 0 else None
+    return stack is not None and stack.axis == 0 and not stack.reverse
+
+
+def _is_sliced(node: Node, second: Node) -> bool:
+    """Whether the second loop reads a value, if it does, only in slices of its rows, in order."""
+    assert isinstance(second.op, Loop)
+    readers = [n for n in second.op.body.nodes if node in n.operands]
+    forward = ScanSlice(0, reverse=False)
+    return node not in second.operands and all(reader.op == forward for reader in readers)
+
+
+def _is_of_rows(node: Node, rows: set[Node], late: set[Node], extent: Number | None) -> bool:
+    """Whether each row of a node is computed from the same rows of others."""
+    if not node.shape or node.shape[0] != extent or extent == 1:
+        return False
+    if not all(each in rows for each in node.operands if each in late):
+        return False
+    match node.op:
+        case Elementwise():
+            return all(_is_row_operand(each, node, late) for each in node.operands)
+        case MatMul():
+            left, right = node.operands
+            return left in rows and right not in late and len(right.shape) == 2
+        case Reduce(axes=axes):
+            return 0 not in axes
+        case Reshape():
+            return node.operands[0].shape[:1] == (extent,)
+        case View(axes=axes):
+            inner = (term for axis in axes[1:] for term in axis.terms)
+            return axes[0] == Axis(0, ((0, 1),)) and all(k != 0 for k, _ in inner)
+    return False
+
+
+def _is_row_operand(operand: Node, node: Node, late: set[Node]) -> bool:
+    """Whether an operand has the rows of the node, or the same elements for each of them."""
+    if len(operand.shape) < len(node.shape):
+        return operand not in late
+    return operand.shape[0] == node.shape[0] or operand.shape[0] == 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _RowLoop:
+    """The rules that write the operators between two loops as a loop, before the second."""
+
+    between_loops: _Between
+    items: dict[Node, Node] = field(default_factory=dict)
+
+    def between(self, rebuild: Rebuild, node: Node) -> Node:
+        """Nothing in place of operators between the loops; other nodes are copied."""
+        found = self.between_loops
+        if node in found.rows or node in found.later:
+            return node
+        return copied(rebuild, node)
+
+    def loop(self, rebuild: Rebuild, node: Node) -> Node:
+        """A loop; before the second the rows, after it what it does not need."""
+        op = node.op
+        assert isinstance(op, Loop)
+        if node is not self.between_loops.second:
+            return write_loop(rebuild, node, op)
+        self._write_rows(rebuild)
+        made = write_loop(rebuild, node, op)
+        for each in self.between_loops.later:
+            rebuild.nodes[each] = copied(rebuild, each)
+        return made
+
+    def _write_rows(self, rebuild: Rebuild) -> None:
+        """A loop that computes a row of every operator in each iteration."""
+        builder, found = rebuild.builder, self.between_loops
+        outer = builder.block
+        body = builder.block = Block("rows", outer, is_loop=True)
+        for node in found.rows:
+            self.items[node] = self._item(rebuild, node)
+        stacks = tuple(
+            Stack(builder.reshape(self.items[node], rebuild.shape(node)[1:]), 0, reverse=False)
+            for node in found.stacked
+        )
+        builder.block = outer
+        extent = rebuild.number(found.extent)
+        op = Loop(body, False, False, extent, (), (), None, stacks, extent)
+        made = builder.add(op, found.first.dtype, ())
+        for number, node in enumerate(found.stacked):
+            result = builder.add(Result(number), node.dtype, rebuild.shape(node), made)
+            rebuild.nodes[node] = result
+
+    def _item(self, rebuild: Rebuild, node: Node) -> Node:
+        """The row of a node in this iteration, with an axis of one in place of the rows'."""
+        builder, shape = rebuild.builder, (1, *rebuild.shape(node)[1:])
+        match node.op:
+            case View(axes=axes):
+                row = self._row(rebuild, node.operands[0])
+                return builder.view(row, shape, new_axes(rebuild, axes))
+            case Reshape():
+                return builder.reshape(self._row(rebuild, node.operands[0]), shape)
+            case MatMul():
+                return self._product(rebuild, node, shape)
+        operands = [self._row(rebuild, each, len(node.shape)) for each in node.operands]
+        return builder.add(node.op, node.dtype, shape, *operands)
+
+    def _product(self, rebuild: Rebuild, node: Node, shape: Shape) -> Node:
+        """The row of a product: a product of matrices, as products for many iterations need."""
+        builder, (left, right) = rebuild.builder, node.operands
+        row = self._row(rebuild, left)
+        inner, columns = row.shape[-1], shape[-1]
+        count = builder.product(row.shape[:-1])
+        flat = builder.reshape(row, (count, inner))
+        made = builder.add(MatMul(), node.dtype, (count, columns), flat, rebuild.nodes[right])
+        return builder.reshape(made, shape)
+
+    def _row(self, rebuild: Rebuild, operand: Node, rank: int = 0) -> Node:
+        """An operand's row of this iteration; an operand that is the same for all rows itself.
+
+        That is one of a lower rank than the result, or with one row.
+        """
+        if operand in self.items:
+            return self.items[operand]
+        if len(operand.shape) < rank or operand.shape[:1] != (self.between_loops.extent,):
+            return rebuild.nodes[operand]
+        whole, block = rebuild.nodes[operand], rebuild.builder.block
+        slice_ = ScanSlice(0, reverse=False)
+        made = Node(slice_, whole.dtype, whole.shape[1:], (whole,), block)
+        block.nodes.append(made)
+        self.items[operand] = rebuild.builder.reshape(made, (1, *made.shape))
+        return self.items[operand]
