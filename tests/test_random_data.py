@@ -23,6 +23,15 @@ def generators(source: str) -> Iterator[str]:
         made = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
         if isinstance(made, ast.Call) and ast.unparse(made.func) in ("seeded", "random.Random"):
             yield f"line {node.lineno}: {ast.unparse(node)}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and _is_given_rng(node):
+            yield f"line {node.lineno}: {node.name} has `given` and the fixture rng"
+
+
+def _is_given_rng(node: ast.FunctionDef) -> bool:
+    """Whether hypothesis draws for a test that takes the fixture too, which it does not serve."""
+    drawn = any(ast.unparse(each).startswith("given(") for each in node.decorator_list)
+    return drawn and any(each.arg == "rng" for each in node.args.args)
 
 
 def shared(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -45,6 +54,7 @@ def test_data_comes_from_the_fixture() -> None:
         ("def f(): np.random.seed(0)", ["line 1: np.random.seed(0)"]),
         ("DICE = random.Random(3)", ["line 1: DICE = random.Random(3)"]),
         ("class TestA:\n    rng = seeded('a')", ["line 2: rng = seeded('a')"]),
+        ("@given(n)\ndef f(n, rng): ...", ["line 2: f has `given` and the fixture rng"]),
         ("X = seeded('X').normal(size=3)", []),
         ("def test(rng: np.random.Generator): rng.normal()", []),
     ],
