@@ -64,18 +64,29 @@ def loops(text: str) -> int:
     return sum(isinstance(node.op, Loop) for node in all_nodes(made.main))
 
 
-def feeds(rng) -> list[np.ndarray]:
-    shapes = [(9, 1, 40), (1, 40), (40, 40), (40,)]
+def of_batch(text: str, batch: int) -> str:
+    """The text for another batch: a linear layer has the rows of all steps in one axis."""
+    text = text.replace("view (i0, 0, i1) of %y", "reshape %y")
+    text = text.replace("view (i0, i2) of %linear", "reshape %linear")
+    text = text.replace("float32[9,40]", f"float32[{9 * batch},40]")
+    text = text.replace("float32[9,1,", f"float32[9,{batch},")
+    return text.replace("float32[1,40]", f"float32[{batch},40]")
+
+
+def feeds(rng, batch: int = 1) -> list[np.ndarray]:
+    shapes = [(9, batch, 40), (batch, 40), (40, 40), (40,)]
     return [rng.uniform(-1, 1, shape).astype(np.float32) / 4 for shape in shapes]
 
 
+@pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("name", BETWEEN)
-def test_rows_are_the_same_numbers(name, rng):
+def test_rows_are_the_same_numbers(name, batch, rng):
     text = HEAD + BETWEEN[name] + TAIL
+    text = text if batch == 1 else of_batch(text, batch)
     changed = with_fused_loops(with_row_loops(kernel_of(text)))
     verify_kernel(changed)
     assert loops(text) == (3 if "matmul" in BETWEEN[name] else 2)
-    given = feeds(rng)
+    given = feeds(rng, batch)
     (found,), (wanted,) = run_kernel(show_kernel(changed, whole=True), *given), numpy(name, *given)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 

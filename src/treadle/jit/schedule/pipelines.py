@@ -41,7 +41,7 @@ from treadle.jit.schedule.stacked_loops import (
 )
 from treadle.jit.schedule.storage import Storage, StorageMap
 
-_TURN_NS = 20_000
+_TURN_NS = 50_000
 """The estimated nanoseconds of a stage's turn: handing over its items takes about 200."""
 _MAX_STEPS = 64
 _ELEMENT_NS = 0.1

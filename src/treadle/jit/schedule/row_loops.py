@@ -12,8 +12,9 @@ that wants them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
@@ -61,12 +62,13 @@ def with_row_loops(kernel: Kernel) -> Kernel:
 class _Between:
     """The operators between two loops: those of rows that the second needs, and the others.
 
-    `stacked` are those of the rows that other nodes read too.
+    `rows` has the extent of axis 0 of one row: 1, or more where the rows' axis and those after it
+    are one axis. `stacked` are those of the rows that other nodes read too.
     """
 
     first: Node
     second: Node
-    rows: tuple[Node, ...]
+    rows: Mapping[Node, int]
     later: tuple[Node, ...]
     stacked: tuple[Node, ...]
 
@@ -106,7 +108,7 @@ def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
     assert isinstance(first.op, Loop)
     block = first.home.nodes
     late: set[Node] = {first}
-    rows: set[Node] = set()
+    rows: dict[Node, int] = {}
     between = block[block.index(first) + 1 : block.index(second)]
     for node in between:
         if reads_of(node).isdisjoint(late):
@@ -114,23 +116,26 @@ def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
         if not isinstance(node.op, _MOVABLE):
             return None
         late.add(node)
-        if _is_stacked(node, first) or _is_of_rows(node, rows, late, first.op.extent):
-            rows.add(node)
+        row = 1 if _is_stacked(node, first) else _row_extent(node, rows, late, first.op.extent)
+        if row:
+            rows[node] = row
     needed = reads_of(second) & late
     for node in reversed(between):
         if node in needed:
             needed |= reads_of(node) & late
     needed.discard(first)
-    if not needed <= rows or not all(_is_sliced(node, second) for node in needed):
+    if not needed <= rows.keys() or not all(_is_sliced(node, second) for node in needed):
         return None
     made = [node for node in between if not isinstance(node.op, Result)]
-    own = tuple(node for node in made if node in needed)
+    own = {node: rows[node] for node in made if node in needed}
     readers = (node for node in all_nodes(kernel.main) if node not in own)
     read = {
         *kernel.results,
         *(each for node in readers for each in (*node.operands, *yielded(node))),
     }
     stacked = tuple(node for node in own if node in read)
+    if any(own[node] != 1 for node in stacked):
+        return None
     return _Between(first, second, own, tuple(n for n in made if n in late - needed), stacked)
 
 
@@ -152,33 +157,56 @@ def _is_sliced(node: Node, second: Node) -> bool:
     return node not in second.operands and all(reader.op == forward for reader in readers)
 
 
-def _is_of_rows(node: Node, rows: set[Node], late: set[Node], extent: Number | None) -> bool:
-    """Whether each row of a node is computed from the same rows of others."""
-    if not node.shape or node.shape[0] != extent or extent == 1:
-        return False
-    if not all(each in rows for each in node.operands if each in late):
-        return False
+def _row_extent(
+    node: Node, rows: Mapping[Node, int], late: set[Node], extent: Number | None
+) -> int:
+    """The extent of axis 0 of a row, if each is computed from the same rows of others; else 0."""
+    read = [each for each in node.operands if each in late]
+    row = rows.get(read[0], 0) if read else 0
+    if not row or not node.shape or extent == 1 or any(rows.get(each) != row for each in read):
+        return 0
+    if isinstance(node.op, Reshape):
+        return _reshaped(node, extent)
+    is_kept = node.shape[0] == read[0].shape[0]
+    return row if is_kept and _keeps_rows(node, rows, late) else 0
+
+
+def _reshaped(node: Node, extent: Number | None) -> int:
+    """The extent of axis 0 of a row: 1, or that of all axes but the last if they are one axis."""
+    (operand,) = node.operands
+    if node.shape[0] == extent:
+        return 1
+    inner = operand.shape[1:-1]
+    is_flat = len(node.shape) == 2 and node.shape[1] == operand.shape[-1]
+    if not is_flat or operand.shape[0] != extent:
+        return 0
+    row = prod(each if isinstance(each, int) else 0 for each in inner)
+    return row if row > 1 else 0
+
+
+def _keeps_rows(node: Node, rows: Mapping[Node, int], late: set[Node]) -> bool:
     match node.op:
         case Elementwise():
-            return all(_is_row_operand(each, node, late) for each in node.operands)
+            return all(_is_row_operand(each, node, rows, late) for each in node.operands)
         case MatMul():
             left, right = node.operands
             return left in rows and right not in late and len(right.shape) == 2
         case Reduce(axes=axes):
             return 0 not in axes
-        case Reshape():
-            return node.operands[0].shape[:1] == (extent,)
         case View(axes=axes):
             inner = (term for axis in axes[1:] for term in axis.terms)
             return axes[0] == Axis(0, ((0, 1),)) and all(k != 0 for k, _ in inner)
     return False
 
 
-def _is_row_operand(operand: Node, node: Node, late: set[Node]) -> bool:
+def _is_row_operand(operand: Node, node: Node, rows: Mapping[Node, int], late: set[Node]) -> bool:
     """Whether an operand has the rows of the node, or the same elements for each of them."""
-    if len(operand.shape) < len(node.shape):
-        return operand not in late
-    return operand.shape[0] == node.shape[0] or operand.shape[0] == 1
+    if operand in late:
+        return len(operand.shape) == len(node.shape)
+    if len(operand.shape) < len(node.shape) or operand.shape[0] == 1:
+        return True
+    row = next(rows[each] for each in node.operands if each in rows)
+    return row == 1 and operand.shape[0] == node.shape[0]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -227,8 +255,9 @@ class _RowLoop:
             rebuild.nodes[node] = result
 
     def _item(self, rebuild: Rebuild, node: Node) -> Node:
-        """The row of a node in this iteration, with an axis of one in place of the rows'."""
-        builder, shape = rebuild.builder, (1, *rebuild.shape(node)[1:])
+        """The row of a node in this iteration, with an axis of its own in place of the rows'."""
+        builder = rebuild.builder
+        shape = (self.between_loops.rows[node], *rebuild.shape(node)[1:])
         match node.op:
             case View(axes=axes):
                 row = self._row(rebuild, node.operands[0])
