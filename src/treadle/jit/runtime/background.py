@@ -57,17 +57,21 @@ class Job(Pending):
     def run(self) -> None:
         """Do the work, unless it was cancelled; an error is left to the call that meets it."""
         try:
-            if self.before is not None and not self.is_cancelled:
-                self.before()
-            if not self.is_cancelled:
-                self.work()
-        except Cancelled:
-            pass
-        except Exception as fault:  # noqa: BLE001  the next call compiles itself, and raises it
-            _log.warning("compiling in the background failed: %s: %s", type(fault).__name__, fault)
+            if self.before is not None:
+                self._do("preparing another engine meanwhile", self.before)
+            self._do("compiling in the background", self.work)
         finally:
             self.work, self.before, self.is_over = _nothing, None, True
             self._end()
+
+    def _do(self, what: str, part: Callable[[], None]) -> None:
+        try:
+            if not self.is_cancelled:
+                part()
+        except Cancelled:
+            pass
+        except Exception as fault:  # noqa: BLE001  the next call compiles itself, and raises it
+            _log.warning("%s failed: %s: %s", what, type(fault).__name__, fault)
 
     def cancel(self) -> None:
         """Drop the work; if it has begun, it ends before its next kernel."""
