@@ -234,8 +234,7 @@ class KernelCache:
         """Adapt to a failed guard.
 
         Returns a function to call once another engine has succeeded, so that the data is valid: it
-        records the failure of a kernel that makes no assumptions and has no additional dynamic
-        axes.
+        records the failure of a kernel that makes no assumptions.
         """
         if self.compiler.is_deterministic or self._is_compiling():
             return None
@@ -245,10 +244,8 @@ class KernelCache:
                 self._assume_nothing(kernel)
             elif dims is self.compiler.base:
                 return partial(self._misfit, kernel)
-            elif self._has_static_kernel(arrays):
-                self.dynamic_dims.miss(dims)
-                if self.dynamic_dims.is_closed:
-                    self.by_shapes.clear()
+            else:
+                return partial(self._misfit_dims, arrays, dims)
         return None
 
     def _is_compiling(self) -> bool:
@@ -272,6 +269,14 @@ class KernelCache:
                 self.misfits[key] = self.misfits.get(key, 0) + 1
                 if self.misfits[key] >= _MAX_MISFITS:
                     self.compiled[key] = _MISFIT
+                    self.by_shapes.clear()
+
+    def _misfit_dims(self, arrays: Sequence[np.ndarray], dims: DynamicDims) -> None:
+        """Record that more dynamic axes did not fit arrays that a kernel without them can run."""
+        with self.lock:
+            if self._has_static_kernel(arrays):
+                self.dynamic_dims.miss(dims)
+                if self.dynamic_dims.is_closed:
                     self.by_shapes.clear()
 
     def fitted(self, kernel: CompiledKernel) -> None:
