@@ -7,7 +7,7 @@ InputError, which is a ValueError. Both messages tell what was given and what is
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Any, TypeVar
@@ -23,6 +23,8 @@ __all__ = [
     "expect_model",
     "expect_opset",
     "expect_path",
+    "items_of",
+    "mapping_of",
     "names_of",
     "naming_fields",
     "shown",
@@ -110,7 +112,14 @@ def expect_listener(listener: Any, what: str = "listener") -> None:
 def expect_path(path: Any, what: str = "path") -> str:
     """The path as a string; raises InputTypeError for anything but a path."""
     expect(path, (str, os.PathLike), what, "the path of a file: str or os.PathLike")
-    return os.fsdecode(path)
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise InputError(f"{what} {text!r:.60} has a NUL, which no file's path has")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InputError(f"{what} {text!r:.60} cannot be encoded as a file's path") from None
+    return text
 
 
 def expect_member(value: Any, known: Collection[str], what: str) -> None:
@@ -133,12 +142,28 @@ def expect_opset(opset: Any, newest: int, domain: str) -> None:
         raise InputError(f"opset is {opset}, the newest known of {shown_domain} is {newest}")
 
 
+def items_of(values: Any, what: str, wanted: str) -> list[Any]:
+    """The items of an iterable, whose own exceptions count as a wrong type."""
+    expect(values, Iterable, what, wanted)
+    try:
+        return list(values)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  border: the caller's object iterates as it likes
+        raise InputTypeError(f"{what} is {shown(values)}, wanted {wanted}: {error}") from None
+
+
+def mapping_of(values: Any, what: str, wanted: str) -> dict[Any, Any]:
+    """The items of a mapping."""
+    expect(values, Mapping, what, wanted)
+    return dict(values)
+
+
 def names_of(names: Any, known: Collection[str], what: str) -> tuple[str, ...]:
     """The names in a list, or a string, which is one name; each one must be known."""
     if isinstance(names, str):
         names = (names,)
-    expect(names, Iterable, what, f"a list of names: {', '.join(known)}")
-    given = tuple(names)
+    given = tuple(items_of(names, what, f"a list of names: {', '.join(known)}"))
     for name in given:
         expect_member(name, known, f"a name in {what}")
     return given

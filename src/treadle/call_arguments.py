@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from treadle.arguments import expect, expect_model, shown
+from treadle.arguments import expect, expect_model, items_of, shown
 from treadle.errors import (
     InputError,
     InputTypeError,
@@ -88,8 +88,8 @@ def listed(names: Sequence[str]) -> Sequence[str]:
         raise InputTypeError(f'the outputs wanted are given as a list: ["{names}"]')
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
         return names
-    expect(names, Iterable, "output_names", "a list of the names of outputs, or None")
-    for name in (listed := list(names)):
+    listed = items_of(names, "output_names", "a list of the names of outputs, or None")
+    for name in listed:
         expect(name, str, "a name of an output", "a str")
     return listed
 

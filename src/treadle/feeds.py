@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from treadle import ops
+from treadle.arguments import shown
 from treadle.errors import ConfigurationError, InputError, did_you_mean
 from treadle.ir import (
     DType,
@@ -275,9 +276,14 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
     except ValueError:
         wanted = f"a nested list for {show_type(type_)} is wanted"
         raise InputError(f"{wanted}, its lists are not equally long or deep") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  border: __array__ of the caller's object
+        raise InputError(f"{shown(value)} does not become an array: {error}") from None
     if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
         return guess
-    if guess.dtype.kind == "O":  # an integer beyond 64 bits, or not a number
+    # an integer beyond 64 bits, or not a number
+    if guess.dtype.kind == "O" or guess.dtype.type in (np.void, np.record):
         raise InputError(f"{reprlib.repr(value)} does not fit {show_type(type_)}")
     array = _fitted(guess, type_.dtype.numpy)
     if array is None:

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from treadle import formats, passes
+from treadle.arguments import mapping_of
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
@@ -147,7 +148,8 @@ class OrtSession(ABC):
         """Run with OrtValues in and out; tensors in CPU memory are not copied."""
         from treadle import delegate
 
-        for name, value in input_dict_ort_values.items():
+        fed = mapping_of(input_dict_ort_values, "the inputs", "a dict of OrtValues by input")
+        for name, value in fed.items():
             if not delegate.is_ortvalue(value):
                 given = type(value).__name__
                 raise InputTypeError(f'input "{name}" is a {given}, wanted an OrtValue')

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle import recording
+from treadle.arguments import mapping_of
 from treadle.boundary import public
 from treadle.comparing.comparison import Comparison
 from treadle.comparing.narrow import narrowed
@@ -53,7 +54,7 @@ def compare(
     with the other side; RunError if a side fails.
     """
     got, wanted = side_of(a, "the first side"), side_of(b, "the second side")
-    given = {} if feeds is None else dict(feeds)
+    given = {} if feeds is None else mapping_of(feeds, "feeds", "a dict of arrays by input")
     selector = Selector.of(values)
     outputs, parts = parts_of(got, wanted, given, selector)
     survey = Survey(got.model, wanted.model, names or {}, Bounds(rtol, atol))

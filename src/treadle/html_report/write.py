@@ -103,6 +103,9 @@ def _write(target: Path, text: str) -> None:
             file.write(text)
         os.chmod(draft, 0o644)
         Path(draft).replace(target)
+    except OSError as error:
+        Path(draft).unlink(missing_ok=True)
+        raise InputError(f"{target} cannot be written: {error.strerror}") from None
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise

@@ -148,7 +148,9 @@ def known_operators(domain: str) -> Mapping[str, tuple[int, ...]]:
 
 
 def _schema_at(domain: str, op: str, opset: int) -> Any:
-    # a file may import any 64-bit number; onnx takes 32 bits
+    # a file may import any 64-bit number; onnx takes 32 bits, and text of UTF-8
+    if any("\ud800" <= letter <= "\udfff" for letter in domain + op):
+        return None
     if not -(2**31) <= opset < 2**31 or not onnx.defs.has(op, opset, domain):
         return None
     return onnx.defs.get_schema(op, opset, domain)

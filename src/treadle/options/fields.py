@@ -14,9 +14,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from treadle.arguments import expect, shown
 from treadle.errors import ConfigurationError, InputTypeError
 
 __all__ = [
+    "LIST",
+    "MAPPING",
     "OPTIONAL_COUNT",
     "OPTIONAL_NUMBER",
     "OPTIONAL_PATH",
@@ -72,7 +75,14 @@ def _text(value: object) -> str:
 
 
 def _path(value: object) -> str:
-    return _text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    path = _text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InputTypeError from None
+    if b"\0" in encoded:
+        raise InputTypeError
+    return path
 
 
 def member_of(kind: type[Kind]) -> Callable[[object], Kind]:
@@ -110,14 +120,35 @@ def _count(value: object) -> int:
     return count
 
 
+def _mapping(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise InputTypeError
+    return value
+
+
+def _items(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise InputTypeError
+    return value
+
+
 Conversion = tuple[str, Callable[[Any], object]]
 TRUTH: Conversion = ("True or False", _truth)
 WHOLE: Conversion = ("a whole number of 32 bits", _whole)
 TEXT: Conversion = ("a text", _text)
+MAPPING: Conversion = ("a dict", _mapping)
+LIST: Conversion = ("a list", _items)
 PATH: Conversion = ("a path", _path)
 OPTIONAL_PATH: Conversion = ("a path, or None", _maybe(_path))
 OPTIONAL_COUNT: Conversion = ("a whole number from 0 on, or None", _maybe(_count))
 OPTIONAL_NUMBER: Conversion = ("a number from 0 on, or None", _maybe(_number))
+
+
+def _brief(value: object) -> str:
+    try:
+        return f"{value!r:.60} ({type(value).__name__})"
+    except Exception:  # noqa: BLE001  border: the caller's object, or one nested too deep
+        return shown(value)
 
 
 def converted(what: str, value: object, conversion: Conversion) -> object:
@@ -126,7 +157,7 @@ def converted(what: str, value: object, conversion: Conversion) -> object:
     try:
         return convert(value)
     except (InputTypeError, UnicodeDecodeError):
-        given = f"{value!r:.60} ({type(value).__name__})"
+        given = _brief(value)
         raise InputTypeError(f"{what} is {given}, wanted {wanted}") from None
 
 
@@ -158,6 +189,7 @@ def add_entry(entries: dict[str, str], key: str, value: str) -> None:
 
 def look_up(options: str, entries: Mapping[str, str], key: str) -> str:
     """Return a configuration entry; raises ConfigurationError if it was not set."""
+    expect(key, str, "the key", "a text")
     if key not in entries:
         raise ConfigurationError(f"{options} does not have configuration with key: {key}")
     return entries[key]

@@ -19,6 +19,8 @@ from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
 from treadle.limits import LoadLimits
 from treadle.options.fields import (
+    LIST,
+    MAPPING,
     OPTIONAL_COUNT,
     OPTIONAL_NUMBER,
     OPTIONAL_PATH,
@@ -79,19 +81,25 @@ class ExecutionOrder(Named):
 
 
 def _condition(value: object) -> object:
-    if value not in ("stop", "ignore"):
+    if not isinstance(value, str) or value not in ("stop", "ignore"):
         raise InputTypeError
     return value
 
 
 def _compile_mode(value: object) -> object:
-    if value not in COMPILE_MODES:
+    if not isinstance(value, str) or value not in COMPILE_MODES:
         raise InputTypeError
     return value
 
 
 def _limits(value: object) -> object:
     if value is not None and not isinstance(value, LoadLimits):
+        raise InputTypeError
+    return value
+
+
+def _adapters(value: object) -> object:
+    if not isinstance(value, list) or not all(isinstance(each, LoraAdapter) for each in value):
         raise InputTypeError
     return value
 
@@ -117,6 +125,15 @@ _SESSION: Mapping[str, Conversion] = {
     "compile": ('"first_run", "background" or "eager"', _compile_mode),
     "load_limits": ("a treadle.LoadLimits, or None", _limits),
     "cache_dir": OPTIONAL_PATH,
+    "is_cancelled": TRUTH,
+    "providers": LIST,
+    "config_entries": MAPPING,
+    "custom_ops_libraries": LIST,
+    "dims_by_name": MAPPING,
+    "dims_by_denotation": MAPPING,
+    "initializers": MAPPING,
+    "external_initializers": MAPPING,
+    "external_files": MAPPING,
 }
 _RUN: Mapping[str, Conversion] = {
     "terminate": TRUTH,
@@ -127,6 +144,7 @@ _RUN: Mapping[str, Conversion] = {
     "log_verbosity_level": WHOLE,
     "logid": TEXT,
     "only_execute_path_to_fetches": TRUTH,
+    "adapters": ("a list of LoraAdapter", _adapters),
 }
 
 
@@ -280,7 +298,7 @@ class SessionOptions(CheckedFields):
 
     def set_load_cancellation_flag(self, is_cancelled: bool) -> None:
         """Cancel the making of sessions with these options; may be called from any thread."""
-        self.is_cancelled = bool(is_cancelled)
+        self.is_cancelled = is_cancelled
 
     def has_providers(self) -> bool:
         """Whether providers were added."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from treadle import formats
-from treadle.arguments import expect
+from treadle.arguments import expect, items_of
 from treadle.errors import InputError
 from treadle.ir import Call, Function, Leaf, Model, Type
 from treadle.passes import Report
@@ -33,8 +33,7 @@ def globs_of(globs: Any, what: str) -> tuple[str, ...]:
     """One glob or several; raises InputTypeError for anything else."""
     if isinstance(globs, str):
         return (globs,)
-    expect(globs, Iterable, what, "a glob over paths, or a list of them")
-    found = tuple(globs)
+    found = tuple(items_of(globs, what, "a glob over paths, or a list of them"))
     for each in found:
         expect(each, str, f"an entry of {what}", "a glob over paths")
     return found

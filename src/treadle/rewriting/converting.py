@@ -7,7 +7,7 @@ from operator import index
 from typing import Literal, overload
 
 from treadle import ops, passes
-from treadle.arguments import expect_member
+from treadle.arguments import expect_member, shown
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError
 from treadle.ir import Model
@@ -91,7 +91,7 @@ def _number(given_: object, name: str, low: int, high: int) -> int:
     try:
         number = index(given_)  # type: ignore[arg-type]
     except TypeError:
-        raise InputTypeError(f"{name} is a whole number, not {given_!r:.60}") from None
+        raise InputTypeError(f"{name} is a whole number, not {shown(given_)}") from None
     if not low <= number <= high:
         raise InputError(f"{name} is {number}, wanted {low} to {high}")
     return number

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Literal, overload
 
 from treadle import passes
-from treadle.arguments import expect
+from treadle.arguments import expect, items_of
 from treadle.boundary import public
 from treadle.errors import InputError
 from treadle.ir import DType, Model, Value
@@ -19,6 +19,7 @@ from treadle.tracing import Selector, selectables
 
 __all__ = ["convert_dtype"]
 
+_KEPT = "a selector of values, or a list of them"
 _TYPES = {str(dtype): dtype for dtype in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64)}
 
 
@@ -74,7 +75,7 @@ def convert_dtype(
 
 
 def _kept(model: Model, keep: str | Iterable[str]) -> tuple[Collection[Value], Collection[str]]:
-    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+    patterns = (keep,) if isinstance(keep, str) else tuple(items_of(keep, "keep", _KEPT))
     if not patterns:
         return (), ()
     selector = Selector.of(patterns, "keep")

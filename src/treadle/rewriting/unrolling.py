@@ -79,6 +79,7 @@ def unroll(
     loop that may not run and whose body could fail on the initial values, and results of more than
     `max_nodes` nodes. Raises InputError for a glob that matches no loop.
     """
+    expect(max_nodes, int, "max_nodes", "a whole number")
     for value, what in ((most, "most"), (by, "by"), (max_nodes, "max_nodes")):
         expect_count(value, what, 2 if what == "by" else 1)
     for flag, what in ((padded, "padded"), (truncate, "truncate")):

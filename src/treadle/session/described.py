@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from treadle import markup
-from treadle.arguments import expect_member
+from treadle.arguments import expect, expect_member
 from treadle.boundary import public
 from treadle.feeds import NodeArg, node_arg
 from treadle.ir import Model, Type, model_html
@@ -52,6 +52,7 @@ class DescribedSession(OrtSession):
 
     def output_type(self, name: str) -> Type | None:
         """The type of an output, if it is known."""
+        expect(name, str, "the name of an output", "a str")
         return dict(output_types(self._model, self._plain.plan.model)).get(name)
 
     @public
@@ -94,7 +95,7 @@ class DescribedSession(OrtSession):
         """
         from treadle import report
 
-        if code != "":
+        if not isinstance(code, str) or code:
             expect_member(code, _CODES, "code")
         with self._programs.lock:
             programs = dict(self._programs.made)

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from treadle.arguments import expect, shown
-from treadle.errors import InputError, InputTypeError, nearest
+from treadle.arguments import expect, items_of
+from treadle.errors import InputError, nearest
 from treadle.ir import Model
 from treadle.messages import join_words
 from treadle.tracing.selectable import Kind, Selectable, selectables
@@ -37,9 +37,7 @@ class Selector:
         """The selector of one pattern or several; raises InputError for a malformed pattern."""
         if isinstance(values, str):
             values = (values,)
-        if not isinstance(values, Iterable):
-            raise InputTypeError(f"{what} is {shown(values)}, wanted a selector, or a list of them")
-        patterns = tuple(values)
+        patterns = tuple(items_of(values, what, "a selector, or a list of them"))
         for pattern in patterns:
             expect(pattern, str, f"a selector in {what}", "one str")
             _expect_known_role(pattern, what)
