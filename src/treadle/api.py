@@ -8,7 +8,7 @@ from operator import index as operator_index
 from typing import Any, Literal, overload
 
 from treadle import checks, formats, passes
-from treadle.arguments import expect, expect_model, expect_path, names_of
+from treadle.arguments import brief, expect, expect_model, expect_path, names_of
 from treadle.boundary import public
 from treadle.build import build
 from treadle.errors import ConfigurationError, Finding, Findings, InputTypeError, Unsupported
@@ -228,7 +228,7 @@ def set_seed(seed: int) -> None:
         number = operator_index(seed)
         delegate.of_onnxruntime("set_seed")(number)
     except TypeError:
-        raise InputTypeError(f"a seed is a whole number of 64 bits, not {seed!r:.60}") from None
+        raise InputTypeError(f"a seed is a whole number of 64 bits, not {brief(seed)}") from None
     ops.set_seed(number)
 
 
@@ -243,6 +243,6 @@ def set_default_logger_severity(severity: int) -> None:
     try:
         delegate.set_severity(severity)
     except TypeError:
-        raise InputTypeError(f"a severity is a whole number, not {severity!r:.60}") from None
+        raise InputTypeError(f"a severity is a whole number, not {brief(severity)}") from None
     except delegate.failures():
         raise ConfigurationError(f"a severity is 0, 1, 2, 3 or 4, not {severity}") from None

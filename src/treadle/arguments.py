@@ -16,6 +16,7 @@ from treadle.errors import InputError, InputTypeError, did_you_mean, or_nearest
 from treadle.messages import a_or_an
 
 __all__ = [
+    "brief",
     "expect",
     "expect_callable",
     "expect_listener",
@@ -64,6 +65,14 @@ def naming_fields(kind: _Kind) -> _Kind:
 
     type.__setattr__(kind, "__init__", __init__)
     return kind
+
+
+def brief(value: object) -> str:
+    """The start of an argument's `repr`, or its type where it has none."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:  # noqa: BLE001  border: the caller's object, or one nested too deep
+        return shown(value)
 
 
 def shown(value: object) -> str:
@@ -145,6 +154,8 @@ def expect_opset(opset: Any, newest: int, domain: str) -> None:
 def items_of(values: Any, what: str, wanted: str) -> list[Any]:
     """The items of an iterable, whose own exceptions count as a wrong type."""
     expect(values, Iterable, what, wanted)
+    if getattr(values, "ndim", 1) != 1:
+        raise InputTypeError(f"{what} is {shown(values)} of {values.ndim} axes, wanted {wanted}")
     try:
         return list(values)
     except MemoryError:

@@ -43,15 +43,24 @@ def coerce_inputs(values: Mapping[str, Any], formals: Mapping[str, ops.Formal]) 
     return made
 
 
+def _array(value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  border: lists, and __array__ of the caller's object
+        raise InputError(f"{shown(value)} does not become an array: {error}") from None
+
+
 def _fitted(value: Any, formal: ops.Formal | None, known: Mapping[str, DType | None]) -> Any:
     if isinstance(value, dict):
         return value
     if isinstance(value, list | tuple) and _is_sequence(value, formal):
-        return [np.asarray(item) for item in value]
+        return [_array(item) for item in value]
     if isinstance(value, np.ndarray | np.generic) or formal is None:
-        return np.asarray(value)
+        return _array(value)
     dtype = known.get(formal.variable) or _only(formal)
-    return np.asarray(value) if dtype is None else convert(value, Tensor(dtype))
+    return _array(value) if dtype is None else convert(value, Tensor(dtype))
 
 
 def _is_sequence(value: list[Any] | tuple[Any, ...], formal: ops.Formal | None) -> bool:

@@ -296,7 +296,10 @@ def _fitted(guess: np.ndarray, wanted: np.dtype[Any]) -> np.ndarray | None:
     if guess.size and wanted.kind == "b" != guess.dtype.kind:
         return None
     with np.errstate(all="ignore"):
-        array = guess.astype(wanted)
+        try:
+            array = guess.astype(wanted)
+        except (TypeError, ValueError):  # dates, records
+            return None
         if guess.dtype.kind in "fc" and wanted.kind not in "biu" and "int" not in wanted.name:
             back = array.astype(guess.dtype)
             return array if (np.isfinite(back) == np.isfinite(guess)).all() else None

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import index
 
-from treadle.arguments import expect, naming_fields
+from treadle.arguments import brief, expect, naming_fields
 from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
 
 __all__ = [
@@ -155,10 +155,10 @@ def _expect(name: str, value: object) -> None:
     try:
         number = float(value) if name == "seconds" else index(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        given = f"{value!r:.60} ({type(value).__name__})"
+        given = f"{brief(value)} ({type(value).__name__})"
         raise InputTypeError(f"LoadLimits.{name} is {given}, wanted a number or None") from None
     if isinstance(value, bool) or not number >= 0:
-        raise InputError(f"LoadLimits.{name} is {value!r}, wanted a number from 0 on or None")
+        raise InputError(f"LoadLimits.{name} is {brief(value)}, wanted a number from 0 on or None")
 
 
 _DEFAULTS = LoadLimits()

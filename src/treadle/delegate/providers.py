@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.arguments import brief
 from treadle.delegate.identity import identity
 from treadle.delegate.ort_errors import failures, reason
 from treadle.errors import ConfigurationError, InputError, InputTypeError
@@ -71,7 +72,7 @@ def settled(
     if named is None:
         return {}
     available: Sequence[str] = ()
-    if named != [CPU]:
+    if not isinstance(named, list) or named != [CPU]:
         import onnxruntime
 
         available = onnxruntime.get_available_providers()
@@ -104,19 +105,19 @@ def _pairs(
     named: Sequence[Any], options: Sequence[Mapping[Any, Any]] | None
 ) -> Iterator[tuple[str, Mapping[Any, Any]]]:
     if isinstance(named, str) or not isinstance(named, Sequence):
-        raise InputTypeError(f"the providers are given as {named!r:.60}, wanted a list of names")
+        raise InputTypeError(f"the providers are given as {brief(named)}, wanted a list of names")
     if options is None:
         yield from map(_pair, named)
         return
     if not isinstance(options, list | tuple):
-        raise InputError(f"provider_options are {options!r:.60}, wanted a list of dicts")
+        raise InputError(f"provider_options are {brief(options)}, wanted a list of dicts")
     if len(options) != len(named):
         raise InputError(f"{len(named)} providers are named, with {len(options)} provider_options")
     for name, settings in zip(named, options, strict=True):
         if not isinstance(name, str):
-            raise InputError(f"beside provider_options providers are names alone, not {name!r:.60}")
+            raise InputError(f"beside provider_options providers are names, not {brief(name)}")
         if not isinstance(settings, dict):
-            raise InputError(f"the options of {name} are {settings!r:.60}, wanted a dict")
+            raise InputError(f"the options of {name} are {brief(settings)}, wanted a dict")
         yield name, settings
 
 
@@ -126,7 +127,7 @@ def _pair(entry: object) -> tuple[str, Mapping[Any, Any]]:
             return name, {}
         case (str(name), dict(settings)) if isinstance(entry, tuple):
             return name, settings
-    raise InputError(f"a provider is a name, or a name and a dict of options, not {entry!r:.60}")
+    raise InputError(f"a provider is a name, or a name and a dict of options, not {brief(entry)}")
 
 
 def _told(wanted: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:

@@ -14,17 +14,20 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from treadle.arguments import expect, shown
+from treadle.arguments import brief, expect
 from treadle.errors import ConfigurationError, InputTypeError
 
 __all__ = [
+    "FILES",
     "LIST",
     "MAPPING",
     "OPTIONAL_COUNT",
     "OPTIONAL_NUMBER",
     "OPTIONAL_PATH",
+    "PAIRS",
     "PATH",
     "TEXT",
+    "TEXTS",
     "TRUTH",
     "WHOLE",
     "CheckedFields",
@@ -126,6 +129,30 @@ def _mapping(value: object) -> object:
     return value
 
 
+def _texts(value: object) -> object:
+    if not isinstance(value, Mapping) or not all(
+        isinstance(text, str) for pair in value.items() for text in pair
+    ):
+        raise InputTypeError
+    return value
+
+
+def _files(value: object) -> object:
+    if not isinstance(value, Mapping) or not all(
+        isinstance(data, bytes | bytearray | memoryview) for data in value.values()
+    ):
+        raise InputTypeError
+    return value
+
+
+def _pairs(value: object) -> object:
+    if not isinstance(value, list) or not all(
+        isinstance(pair, tuple) and len(pair) == 2 for pair in value
+    ):
+        raise InputTypeError
+    return value
+
+
 def _items(value: object) -> object:
     if not isinstance(value, list | tuple):
         raise InputTypeError
@@ -137,18 +164,14 @@ TRUTH: Conversion = ("True or False", _truth)
 WHOLE: Conversion = ("a whole number of 32 bits", _whole)
 TEXT: Conversion = ("a text", _text)
 MAPPING: Conversion = ("a dict", _mapping)
+TEXTS: Conversion = ("a dict of texts", _texts)
+FILES: Conversion = ("a dict of bytes by file", _files)
+PAIRS: Conversion = ("a list of pairs of a name and options", _pairs)
 LIST: Conversion = ("a list", _items)
 PATH: Conversion = ("a path", _path)
 OPTIONAL_PATH: Conversion = ("a path, or None", _maybe(_path))
 OPTIONAL_COUNT: Conversion = ("a whole number from 0 on, or None", _maybe(_count))
 OPTIONAL_NUMBER: Conversion = ("a number from 0 on, or None", _maybe(_number))
-
-
-def _brief(value: object) -> str:
-    try:
-        return f"{value!r:.60} ({type(value).__name__})"
-    except Exception:  # noqa: BLE001  border: the caller's object, or one nested too deep
-        return shown(value)
 
 
 def converted(what: str, value: object, conversion: Conversion) -> object:
@@ -157,7 +180,7 @@ def converted(what: str, value: object, conversion: Conversion) -> object:
     try:
         return convert(value)
     except (InputTypeError, UnicodeDecodeError):
-        given = _brief(value)
+        given = f"{brief(value)} ({type(value).__name__})"
         raise InputTypeError(f"{what} is {given}, wanted {wanted}") from None
 
 
@@ -201,6 +224,6 @@ def dim_extent(value: object) -> int:
     try:
         number = index(value)  # type: ignore[arg-type]  # what is no number raises TypeError
     except TypeError:
-        given = f"{value!r:.60} ({type(value).__name__})"
+        given = f"{brief(value)} ({type(value).__name__})"
         raise InputTypeError(f"the dim's extent is {given}, wanted {wanted}") from None
     return number

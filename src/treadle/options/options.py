@@ -19,13 +19,16 @@ from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputTypeError
 from treadle.limits import LoadLimits
 from treadle.options.fields import (
+    FILES,
     LIST,
     MAPPING,
     OPTIONAL_COUNT,
     OPTIONAL_NUMBER,
     OPTIONAL_PATH,
+    PAIRS,
     PATH,
     TEXT,
+    TEXTS,
     TRUTH,
     WHOLE,
     CheckedFields,
@@ -126,14 +129,14 @@ _SESSION: Mapping[str, Conversion] = {
     "load_limits": ("a treadle.LoadLimits, or None", _limits),
     "cache_dir": OPTIONAL_PATH,
     "is_cancelled": TRUTH,
-    "providers": LIST,
-    "config_entries": MAPPING,
+    "providers": PAIRS,
+    "config_entries": TEXTS,
     "custom_ops_libraries": LIST,
     "dims_by_name": MAPPING,
     "dims_by_denotation": MAPPING,
     "initializers": MAPPING,
     "external_initializers": MAPPING,
-    "external_files": MAPPING,
+    "external_files": FILES,
 }
 _RUN: Mapping[str, Conversion] = {
     "terminate": TRUTH,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from treadle import formats, passes
-from treadle.arguments import expect, expect_member, names_of
+from treadle.arguments import expect, expect_member, mapping_of, names_of
 from treadle.boundary import public
 from treadle.errors import RunError, TreadleError
 from treadle.ir import Model
@@ -74,13 +74,14 @@ class Predictor:
         options: SessionOptions | None = None,
     ) -> None:
         expect_member(errors, ("column", "raise"), "errors")
+        expect(lengths, (str, type(None)), "lengths", "the name of an input, or None")
         if batch_axis is not None:
             expect(batch_axis, int, "batch_axis", "a number, or None")
         self._source = _source(model)
         self._options, self._errors = options, errors
         read = loaded(self._source)[0]
         typed = InferenceSession(self._source, options).model
-        given, lengths = {} if columns is None else dict(columns), lengths or ""
+        given, lengths = _given_columns(columns), lengths or ""
         self._columns = _columns(typed, given, lengths)
         self._outputs = _outputs(typed, outputs)
         axes = (
@@ -209,6 +210,12 @@ def _source(model: object) -> Any:
     if isinstance(model, str | os.PathLike) and "\n" not in os.fsdecode(model):
         return os.path.abspath(os.fsdecode(model))
     return formats.onnx.to_bytes(passes.to_onnx_loops(loaded(model)[0]))
+
+
+def _given_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
+    if columns is None:
+        return {}
+    return mapping_of(columns, "columns", "a dict of columns by input")
 
 
 def _named(source: str | bytes) -> str:

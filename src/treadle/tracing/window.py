@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.arguments import expect
 from treadle.errors import InputError
 from treadle.tracing.events import ValueMade
 
@@ -42,6 +43,7 @@ class ElementTest:
 
 def test_of(words: str) -> ElementTest:
     """The test of an element: `isnan`, `isinf`, or a comparison such as `> 1e6`."""
+    expect(words, str, "around", "a test of elements")
     if words in _TESTS:
         return ElementTest(_TESTS[words])
     for sign, holds in _COMPARISONS.items():
