@@ -37,7 +37,7 @@ def function_proto_of_node(
     if not made:
         return None
     body = FunctionProto.FromString(made)
-    if not _gives_all(body, len(node.output)):
+    if not _gives_all(body, node):
         return None
     _import_all(body)
     _give_types(body, found)
@@ -45,10 +45,11 @@ def function_proto_of_node(
     return body
 
 
-def _gives_all(body: FunctionProto, wanted: int) -> bool:
-    """Whether the body makes its first outputs; builders stop early at odd attributes."""
+def _gives_all(body: FunctionProto, node: NodeProto) -> bool:
+    """Whether the body makes the wanted outputs; builders stop early at odd attributes."""
     made = {*body.input, *(name for step in body.node for name in step.output)}
-    return made.issuperset(body.output[:wanted])
+    pairs = zip(body.output, node.output, strict=False)
+    return all(name in made for name, wanted in pairs if wanted)
 
 
 def _give_types(body: FunctionProto, schema: Any) -> None:

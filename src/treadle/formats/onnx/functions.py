@@ -35,7 +35,12 @@ def schema_function(
     params = {value.name: value for value in function.block.params}
     declared = [params[name] for name in proto.input][: len(step.operands)]
     free = [params.get(name) or Value(name) for name in captured]
-    block = replace(function.block, params=(*declared, *free))
+    wanted = [*step.results, *[None] * len(function.block.results)]
+    results = [
+        None if result is None else value
+        for value, result in zip(function.block.results, wanted, strict=False)
+    ]
+    block = replace(function.block, params=(*declared, *free), results=tuple(results))
     defaults = _defaults(domain, operator_of(step), step.version)
     return replace(function, block=block, defaults={**defaults, **function.defaults})
 
