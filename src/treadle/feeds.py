@@ -282,10 +282,9 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
         raise InputError(f"{shown(value)} does not become an array: {error}") from None
     if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
         return guess
-    # an integer beyond 64 bits, or not a number
-    if guess.dtype.kind == "O" or guess.dtype.type in (np.void, np.record):
-        raise InputError(f"{reprlib.repr(value)} does not fit {show_type(type_)}")
-    array = _fitted(guess, type_.dtype.numpy)
+    # objects: an integer beyond 64 bits, or not a number
+    is_other = guess.dtype.kind == "O" or guess.dtype.type in (np.void, np.record)
+    array = None if is_other else _fitted(guess, type_.dtype.numpy)
     if array is None:
         raise InputError(f"{reprlib.repr(value)} does not fit {show_type(type_)}")
     return array
