@@ -4,7 +4,8 @@
     rows        states over sliced rows, either direction, linear in some; stacked results
     grid        a loop in a loop, whose elements read the row above at shifts and the one before
     stacked     loops that each slice what the loop before them stacks
-    updates     arrays changed by rows, in branches and by inner loops, also read before and after
+    updates     arrays changed by rows, and in branches, also read before and after
+    reduced     arrays from which a value and its reduction lead to the next one
 
 Numbers are whole and small, so that every order of sums gives the same bits. Extents are declared
 or open; loops run 0, 1, 2 or more times.
@@ -298,7 +299,27 @@ def _updates(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return {"n": _trips(chance), "s": _numbers(chance, rows, width)}, {"o": 2, "y": 3}
 
 
+def _reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    chance, body = lines.chance, lines.inner()
+    rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 17))
+    kind, axis = f"float[{rows},{width}]", chance.choice(("zero", "one"))
+    read = ["a", body.shifted("a", axis)] if chance.random() < 0.3 else ["a"]
+    item = body.add(f"Slice (a, zero, one, {axis})")
+    first = body.bounded(body.add(f"Sub ({body.mixed(read, 2)}, {item})"))
+    over = chance.choice(("zero", "one"))
+    most = body.add(f"{chance.choice(('ReduceMax', 'ReduceSum'))} ({first}, {over})")
+    later = [first, body.shifted(first, axis)] if chance.random() < 0.3 else [first]
+    after = body.bounded(body.add(f"Add ({body.mixed(later, 1)}, {body.bounded(most)})"))
+    told = body.add(f"Neg ({chance.choice(('a', first, most, after))})")
+    lines.written.append(
+        f'o, y = Loop (n, "", s) <body = f (int64 i, bool go, {kind} a)'
+        f" => (bool on, {kind} {after}, float[R,C] {told}) {{\n    on = Identity (go)\n  {body}\n  }}>"
+    )
+    return {"n": _trips(chance), "s": _numbers(chance, rows, width)}, {"o": 2, "y": 3}
+
+
 Family = Callable[[Lines], tuple[dict[str, np.ndarray], dict[str, int]]]
 FAMILIES: Mapping[str, Family] = {
     "stencil": _stencil, "rows": _rows, "grid": _grid, "stacked": _stacked, "updates": _updates,
+    "reduced": _reduced,
 }  # fmt: skip

@@ -107,6 +107,36 @@ BODIES = {
                           else_branch = u () => (float[SIZE,4] b, float[1,4] d) {
                             b = Identity (x)
                             d = Identity (row) }>""",
+    "a value before the next one": """
+        decayed = Mul (x, row)
+        most = ReduceMax (decayed, zero)
+        x1 = Sub (decayed, most)
+        w = Identity (row)""",
+    "a value before the next one, also read behind it": """
+        decayed = Mul (x, row)
+        most = ReduceMax (decayed, zero)
+        x1 = Sub (decayed, most)
+        w = Gather (decayed, j)""",
+    "a value before the next one, of which a view is stacked": """
+        decayed = Mul (x, row)
+        most = ReduceMax (decayed, zero)
+        x1 = Sub (decayed, most)
+        end = Constant <value = int64[1] {1}> ()
+        w = Slice (decayed, zero, end)""",
+    "a value before the next one, and the old one behind it": """
+        decayed = Mul (x, row)
+        most = ReduceMax (decayed, zero)
+        x1 = Sub (decayed, most)
+        w = Gather (x, j)""",
+    "a value before the next one, read at other places": """
+        decayed = Mul (x, row)
+        most = ReduceMax (decayed, zero)
+        back = Constant <value = int64[1] {-1}> ()
+        far = Constant <value = int64[1] {-9999}> ()
+        turned = Slice (decayed, back, far, zero, back)
+        moved = Sub (decayed, most)
+        x1 = Add (moved, turned)
+        w = Identity (row)""",
     "branches in branches": """
         x1 = If (odd) <then_branch = t () => (float[SIZE,4] a) {
                          first = Less (part, two)
@@ -285,3 +315,18 @@ def test_a_value_that_an_inner_loop_extends_is_not_in_place():
     for trips in (0, 1, 4, 9):
         feeds = {"t": np.array(trips)}
         assert native.run(None, feeds)[0].tolist() == interp.run(None, feeds)[0].tolist()
+
+
+def test_a_value_before_the_next_one_takes_the_same_memory(rng: np.random.Generator):
+    text = f"""g (int64 n, float[40,4] p) => (float[40,4] a) {{
+      a = Loop (n, , p) <body = f (int64 i, bool go, float[40,4] x)
+        => (bool on, float[40,4] x1) {{
+        {HEADS}
+        decayed = Mul (x, row)
+        most = ReduceMax (decayed, zero)
+        x1 = Sub (decayed, most)
+      }}>
+    }}"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, {"n": np.array(5), "p": rng.normal(size=(40, 4)).astype(np.float32)})
+    assert session.explain("schedule").count("in place of carried 0") == 2

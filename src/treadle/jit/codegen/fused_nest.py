@@ -144,7 +144,8 @@ class FusedNests:
             return target
         state = nest.in_place.get(node)
         if state is not None:
-            self.ending.written.add(state)
+            if self.ending.state_of.get(node) is state:
+                self.ending.written.add(state)
             return self.context.access.buffers[state]
         base = self.ending.anew.get(node)
         if base is not None and self.order.are_over(base, nest.nodes):

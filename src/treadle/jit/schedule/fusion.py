@@ -4,7 +4,8 @@ A node joins the open nest of its shape unless it reads a member at another inde
 nest is written before the first node that needs it, and before what may overwrite memory: Scatters,
 and loops and branches that update a carried array. A nest that reads Concats is split into pieces
 (index_set_splitting.py). A member that is the next value of a carried array takes the memory of the
-array if the old value is not read any more.
+array if the old value is not read any more. So does a value of its shape that is computed before,
+which the next value's nest is the last to read.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class _Fusion:
         self.cut: dict[Node, Pieces] = {}
         self.row: dict[Node, int] = {}
         self.written = set[Node]()
+        self.tenant: dict[Node, Node] = {}
 
     def join(self, node: Node) -> None:
         """Add a node to the open nest of its shape, or to a new one."""
@@ -119,13 +121,40 @@ class _Fusion:
         in_place = {}
         for node in nest:
             state = self.state_of.get(node)
-            if state is not None and state not in self.written and self.order.are_over(state, nest):
+            if state is not None and state not in self.written and self._is_free(state, nest):
                 in_place[node] = state
                 self.written.add(state)
+        in_place.update(self._tenants(nest))
         self.steps.append(Nest(tuple(nest), self._cuts(nest), in_place))
         for node in nest:
             del self.member[node]
             self.order.done.add(node)
+
+    def _is_free(self, state: Node, nest: list[Node]) -> bool:
+        """Whether the memory of a carried array is not read any more after the nest."""
+        held = (state, self.tenant[state]) if state in self.tenant else (state,)
+        return all(self.order.are_over(each, nest) for each in held)
+
+    def _tenants(self, nest: list[Node]) -> Mapping[Node, Node]:
+        """Members that take the memory of a carried array before its next value does."""
+        found: dict[Node, Node] = {}
+        for after, state in self.state_of.items():
+            if after in nest or state in self.written or state in self.tenant:
+                continue
+            node = self._tenant(nest, state, after)
+            if node is not None and node not in found and self._is_free(state, nest):
+                self.tenant[state], found[node] = node, state
+        return found
+
+    def _tenant(self, nest: list[Node], state: Node, after: Node) -> Node | None:
+        """The last member that the nest of the next value reads, and nothing behind that."""
+        kind = state.shape, state.dtype
+        for node in reversed(nest):
+            readers = self.storage.readers.get(node, ())
+            is_like = (node.shape, node.dtype) == kind and node not in self.state_of
+            if is_like and after in readers and all(r.home is self.block for r in readers):
+                return node
+        return None
 
     def _divided(self, nest: list[Node]) -> list[Node] | None:
         """Close the first part of a full nest; returns the rest of it, still open.
