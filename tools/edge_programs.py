@@ -311,9 +311,10 @@ def _reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     later = [first, body.shifted(first, axis)] if chance.random() < 0.3 else [first]
     after = body.bounded(body.add(f"Add ({body.mixed(later, 1)}, {body.bounded(most)})"))
     told = body.add(f"Neg ({chance.choice(('a', first, most, after))})")
+    body.written.append("on = Identity (go)")
     lines.written.append(
         f'o, y = Loop (n, "", s) <body = f (int64 i, bool go, {kind} a)'
-        f" => (bool on, {kind} {after}, float[R,C] {told}) {{\n    on = Identity (go)\n  {body}\n  }}>"
+        f" => (bool on, {kind} {after}, float[R,C] {told}) {{\n  {body}\n  }}>"
     )
     return {"n": _trips(chance), "s": _numbers(chance, rows, width)}, {"o": 2, "y": 3}
 

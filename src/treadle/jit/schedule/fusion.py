@@ -82,6 +82,7 @@ class _Fusion:
         self.row: dict[Node, int] = {}
         self.written = set[Node]()
         self.tenant: dict[Node, Node] = {}
+        self.place = {node: number for number, node in enumerate(block.nodes)}
 
     def join(self, node: Node) -> None:
         """Add a node to the open nest of its shape, or to a new one."""
@@ -147,14 +148,22 @@ class _Fusion:
         return found
 
     def _tenant(self, nest: list[Node], state: Node, after: Node) -> Node | None:
-        """The last member that the nest of the next value reads, and nothing behind that."""
-        kind = state.shape, state.dtype
+        """The last stored member of the array's kind that nothing behind the next value reads."""
         for node in reversed(nest):
-            readers = self.storage.readers.get(node, ())
-            is_like = (node.shape, node.dtype) == kind and node not in self.state_of
-            if is_like and after in readers and all(r.home is self.block for r in readers):
-                return node
+            is_like = (node.shape, node.dtype) == (state.shape, state.dtype)
+            is_stored = any(each not in nest for each in self.storage.readers.get(node, ()))
+            if is_like and is_stored and self._is_read_until(node, after):
+                return None if node in self.state_of else node
         return None
+
+    def _is_read_until(self, node: Node, last: Node) -> bool:
+        """Whether all readers stand in this block, and none behind the last node."""
+        return all(
+            reader.home is self.block
+            and self.place[reader] <= self.place[last]
+            and (not self._is_inline(reader) or self._is_read_until(reader, last))
+            for reader in self.storage.readers.get(node, ())
+        )
 
     def _divided(self, nest: list[Node]) -> list[Node] | None:
         """Close the first part of a full nest; returns the rest of it, still open.
