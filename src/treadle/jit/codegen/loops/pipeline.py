@@ -48,7 +48,8 @@ _PATIENCE = 200
 """Pauses for which a thread waits for the items of its loop: some 5 microseconds."""
 _SPINS = 4000
 """Pauses after which a waiting thread gives its processor to others, as in threads/pool_ir.py."""
-_YIELD_NS = 50
+_STALLED_TICKS = 1_000_000
+"""Ticks of the processor's counter, a third of a millisecond, beside those of some turns."""
 _STALLED_WORD = 6
 """The word of the pool that says that a worker was preempted (threads/pool_ir.py)."""
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
@@ -225,7 +226,7 @@ def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[A
             w.function.append_basic_block(name) for name in ("head", "idle", "ran", "out")
         )
         own = w.variable(I64, b.urem(thread, w.index(len(begun))))
-        spins = w.variable(I64, w.index(0))
+        spins, since = (w.variable(I64, w.index(0)) for _ in range(2))
         is_first = b.icmp_signed("==", thread, w.index(0))
         b.branch(head)
         b.position_at_end(head)
@@ -237,8 +238,8 @@ def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[A
             _poll(context, words, begun, out)
         b.branch(head)
         b.position_at_end(idle)
-        _wait(w, words, len(begun), own, spins)
-        with b.if_then(b.and_(is_first, _has_stalled(w, pool, spins, begun))):
+        _wait(w, words, len(begun), own, spins, since)
+        with b.if_then(b.and_(is_first, _has_stalled(w, pool, spins, since, begun))):
             word = b.gep(pool, [w.index(_STALLED_WORD)], source_etype=I64, inbounds=True)
             b.store(w.index(1), word)
         b.branch(head)
@@ -288,7 +289,9 @@ def _turn_ns(stage: Stage) -> float:
     return stage.steps * stage.nanoseconds
 
 
-def _wait(builder: FunctionBuilder, words: Any, count: int, own: Any, spins: Any) -> None:
+def _wait(
+    builder: FunctionBuilder, words: Any, count: int, own: Any, spins: Any, since: Any
+) -> None:
     """Pause, and take the next loop if this one is over, or has kept waiting."""
     b = builder.builder
     name, arguments = _PAUSES.get(builder.target.triple.partition("-")[0], ("", ()))
@@ -297,6 +300,8 @@ def _wait(builder: FunctionBuilder, words: Any, count: int, own: Any, spins: Any
         b.call(pause, [llvm.Constant(I32, each) for each in arguments])
     spun, number = b.add(b.load(spins, typ=I64), builder.index(1)), b.load(own, typ=I64)
     b.store(spun, spins)
+    with b.if_then(b.icmp_signed("==", spun, builder.index(1))):
+        b.store(_clock(builder), since)
     limit = b.load(_word(builder, words, builder.index(0), _LIMIT), typ=I64)
     is_over = b.icmp_signed(">=", _progress(builder, words, number), limit)
     goes_on = b.or_(is_over, b.icmp_signed(">", spun, builder.index(_PATIENCE)))
@@ -306,10 +311,25 @@ def _wait(builder: FunctionBuilder, words: Any, count: int, own: Any, spins: Any
         b.call(builder.external("sched_yield", I32), [])
 
 
-def _has_stalled(builder: FunctionBuilder, pool: Any, spins: Any, begun: list[_Begun]) -> Any:
-    """Whether a thread has waited much longer than a turn takes: a worker is preempted in one."""
+def _clock(builder: FunctionBuilder) -> Any:
+    """The processor's counter; 0 where it may not be read."""
+    if not builder.target.triple.startswith("x86_64"):
+        return builder.index(0)
+    return builder.builder.call(builder.external("llvm.readcyclecounter", I64), [])
+
+
+def _has_stalled(
+    builder: FunctionBuilder, pool: Any, spins: Any, since: Any, begun: list[_Begun]
+) -> Any:
+    """Whether a thread has waited much longer than a turn takes: a worker is preempted in one.
+
+    Giving the processor to another program may take longer than many turns, so the time counts.
+    """
     b = builder.builder
     longest = max(round(_turn_ns(each.stage)) for each in begun)
-    most = builder.index(_SPINS + longest // _YIELD_NS)
-    is_long = b.icmp_signed("==", b.load(spins, typ=I64), most)
-    return b.and_(is_long, b.icmp_unsigned("!=", pool, llvm.Constant(POINTER, None)))
+    waited = b.sub(_clock(builder), b.load(since, typ=I64))
+    is_long = b.icmp_unsigned(">", waited, builder.index(_STALLED_TICKS + 8 * longest))
+    is_slow = b.icmp_signed(">", b.load(spins, typ=I64), builder.index(_SPINS))
+    return b.and_(
+        b.and_(is_long, is_slow), b.icmp_unsigned("!=", pool, llvm.Constant(POINTER, None))
+    )
