@@ -1,5 +1,7 @@
 """Long products in chunks of rows: the same numbers, and a run that stops inside one of them."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,24 @@ def test_divided_nests_give_the_same_numbers(shape, step, monkeypatch, rng):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
         polls.append(session.explain("llvm").count("@PyObject_CallNoArgs("))
     assert polls[1] > polls[0] > 0
+
+
+OPEN = """<ir_version: 10, opset_import: ["": 21]>
+g (int64 n, float[k] x, int64[k] order) => (float[k] y) {{
+  y = Loop (n, , x) <body = b (int64 i, bool go, float[k] s) => (bool on, float[k] t) {{
+    on = Identity (go)
+    {step}
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize("step", ["t = Erf (s)", "t = ScatterElements (s, order, x)"])
+def test_a_run_stops_between_iterations_over_extents_known_as_it_runs(step):
+    text = OPEN.format(step=step)
+    session = treadle.InferenceSession(text, engines=("jit", "interp"))
+    x = np.zeros(1_000_000, np.float32)
+    feeds = {"n": np.array(1000), "x": x, "order": np.arange(len(x))}
+    start = time.monotonic()
+    with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.01"):
+        session.run(None, feeds, treadle.RunOptions(max_seconds=0.01))
+    assert time.monotonic() - start < 5

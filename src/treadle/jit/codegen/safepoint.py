@@ -21,13 +21,19 @@ from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
 from treadle.jit.kernel.ir import (
     ArgTopK,
     Block,
+    Concat,
+    Cumulative,
     Elementwise,
+    Gather,
     HostCall,
     Loop,
     MatMul,
     Node,
+    Number,
     Reduce,
+    Scatter,
     Shape,
+    Stack,
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
@@ -64,8 +70,57 @@ def node_cost(node: Node) -> float:
 
 def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
     """Count down by one iteration of the block, or a given time, and poll when due."""
+    if taken is None and context.tile is None:
+        poll_after(context, _iteration(context, block))
+        return
     own = taken if taken is not None else cost(block) // (context.tile.parts if context.tile else 1)
     poll_after(context, own)
+
+
+def _iteration(context: CodegenContext, block: Block) -> Index:
+    """The estimated nanoseconds of an iteration, by the extents that are known as it runs."""
+    sizes: dict[Shape, int] = {}
+    for node in block.nodes:
+        shape, eighths = _eighths(node)
+        if eighths and any(_is_of_input(context, extent) for extent in shape):
+            sizes[shape] = sizes.get(shape, 0) + eighths
+    taken: Index = cost(block)
+    b = context.builder
+    for shape, eighths in sizes.items():
+        extents = [
+            context.access.extent(extent) if _is_of_input(context, extent) else _guess((extent,))
+            for extent in shape
+        ]
+        whole = b.multiply(b.product(extents), eighths)
+        taken = b.add(taken, b.builder.ashr(b.index(whole), llvm.Constant(I64, 3)))
+    return taken
+
+
+def _eighths(node: Node) -> tuple[Shape, int]:
+    """The extents that a node runs through, and the eighths of a nanosecond for each element."""
+    match node.op:
+        case Elementwise(function):
+            return node.shape, 32 if FUNCTIONS[function].is_expensive else 4
+        case MatMul():
+            return (*node.shape, node.operands[0].shape[-1]), 1
+        case ArgTopK():
+            return node.operands[0].shape, 64
+        case Reduce() | Cumulative():
+            return node.operands[0].shape, 4
+        case Scatter():
+            return node.operands[0].shape, 8
+        case Gather() | Concat() | Stack():
+            return node.shape, 8
+        case HostCall():
+            return max((node.shape, *(each.shape for each in node.operands)), key=len), 8
+    return (), 0
+
+
+def _is_of_input(context: CodegenContext, extent: Number) -> bool:
+    """Whether the extent is a number that is known before the kernel runs, but not in the code."""
+    if isinstance(extent, int):
+        return False
+    return extent.source is None or extent in context.access.exact
 
 
 def poll_after(
