@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 pytest.importorskip("igraph", reason="igraph, the extra `report`, is not installed")
@@ -89,6 +90,17 @@ def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(treadle.ConfigurationError, match=r"pip install 'treadle\[report\]'"):
         treadle.write_report(SMOOTH, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_are_no_text_are_on_the_page(tmp_path: Path) -> None:
+    words = onnx.helper.make_tensor("w", onnx.TensorProto.STRING, [2], [b"a\x81\xff", b"b"])
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Identity", ["w"], ["y"])], "g", [], [value("y", 8, [2])], [words]
+    )
+    target = tmp_path / "report.html"
+    treadle.write_report(onnx.helper.make_model(graph, ir_version=8), target, feeds={})
+    assert data_of(target)["blocks"]
 
 
 def test_text_of_a_model_is_escaped(tmp_path: Path) -> None:

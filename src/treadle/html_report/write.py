@@ -99,7 +99,7 @@ def _write(target: Path, text: str) -> None:
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}") from None
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         os.chmod(draft, 0o644)
         Path(draft).replace(target)

@@ -170,7 +170,7 @@ def _literals(constant: Constant) -> tuple[Literal, ...]:
 
 def _bytes(tensor: Literal) -> int:
     if tensor.dtype is DType.STRING:
-        return sum(len(str(text).encode()) for text in tensor.array.reshape(-1))
+        return sum(len(str(text).encode("utf-8", "replace")) for text in tensor.array.reshape(-1))
     return (tensor.array.size * tensor.dtype.bits + 7) // 8
 
 
