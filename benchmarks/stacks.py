@@ -16,24 +16,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import treadle
+from benchmarks.models.recurrent import lstm_step
 from benchmarks.registry import random, uniform
 
 LAYERS, STEPS, SIZES = 4, 500, (128, 256)
-_GATES = """fed = MatMul (xt, W{k})
-        kept = MatMul (h, R{k})
-        both = Add (fed, kept)
-        gates = Add (both, B{k})
-        i, o, f, z = Split <axis = 1, num_outputs = 4> (gates)
-        si = Sigmoid (i)
-        so = Sigmoid (o)
-        sf = Sigmoid (f)
-        tz = Tanh (z)
-        fc = Mul (sf, c)
-        iz = Mul (si, tz)
-        co = Add (fc, iz)
-        tc = Tanh (co)
-        ho = Mul (so, tc)
-        y = Identity (ho)"""
 
 
 def scan(k: int, size: int) -> str:
@@ -41,7 +27,7 @@ def scan(k: int, size: int) -> str:
     state = f"float[1, {size}]"
     return f"""h{k}, c{k}, y{k} = Scan <num_scan_inputs = 1, body = cell{k}
       ({state} h, {state} c, {state} xt) => ({state} ho, {state} co, {state} y) {{
-        {_GATES.format(k=k)}
+        {lstm_step(k)}
       }}> (zero, zero, x{k})"""
 
 
@@ -53,7 +39,7 @@ def loop(k: int, size: int) -> str:
       => (bool on, {state} ho, {state} co, {state} y) {{
         on = Identity (go)
         xt = Gather <axis = 0> (x{k}, t)
-        {_GATES.format(k=k)}
+        {lstm_step(k)}
       }}> (trips, , zero, zero)"""
 
 

@@ -9,12 +9,9 @@ from benchmarks.registry import HEAD, Arrays, Instance, benchmark, random, unifo
 Array = np.ndarray
 
 
-def _cell(suffix: str, batch: int, size: int) -> str:
-    """The body of an LSTM scan; gates in the order input, output, forget, cell."""
-    state = f"float[{batch}, {size}]"
-    return f"""body = cell{suffix} ({state} h, {state} c, {state} xt)
-        => ({state} ho, {state} co, {state} y) {{
-        fed = MatMul (xt, W{suffix})
+def lstm_step(suffix: str | int) -> str:
+    """The nodes of an LSTM's step, from xt, h and c to ho, co and y."""
+    return f"""fed = MatMul (xt, W{suffix})
         kept = MatMul (h, R{suffix})
         both = Add (fed, kept)
         gates = Add (both, B{suffix})
@@ -28,7 +25,15 @@ def _cell(suffix: str, batch: int, size: int) -> str:
         co = Add (fc, iz)
         tc = Tanh (co)
         ho = Mul (so, tc)
-        y = Identity (ho)
+        y = Identity (ho)"""
+
+
+def _cell(suffix: str, batch: int, size: int) -> str:
+    """The body of an LSTM scan; gates in the order input, output, forget, cell."""
+    state = f"float[{batch}, {size}]"
+    return f"""body = cell{suffix} ({state} h, {state} c, {state} xt)
+        => ({state} ho, {state} co, {state} y) {{
+        {lstm_step(suffix)}
       }}"""
 
 
