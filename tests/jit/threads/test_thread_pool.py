@@ -27,6 +27,7 @@ from tests.jit.native import HEAD, outcomes
 from tests.strategies import programs
 from treadle.errors import RunError
 from treadle.jit import Jit
+from treadle.jit.runtime.compilation import load_thread_pool
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.threads import thread_pool
 from treadle.processors import processor_count
@@ -53,6 +54,7 @@ P = np.linspace(0, 1, 4096, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def _every_nest(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    load_thread_pool()
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "least", 1)
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "patience", 0)
     monkeypatch.setattr(thread_pool.POOL_SETTINGS, "waits", True)

@@ -30,6 +30,8 @@ from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.schedule.cost_model import interleave_hint
 from treadle.jit.schedule.index_set_splitting import Pieces
+from treadle.jit.threads.words import NEST_WORDS
+from treadle.jit.threads.words import SHARE as SHARE_FUNCTION
 
 _MIN_PARALLEL_EXTENT = 8
 """The extent of an axis from which threads share it."""
@@ -37,10 +39,8 @@ _ASSUMED_EXTENT = 256
 """The assumed value of a dynamic extent in the cost estimate."""
 _ASSUMED_ELEMENTS = 16384
 """The same for a number of elements."""
-"""The assumed extent, and number of elements, of tensors with dynamic shapes."""
-_NEST = llvm.ArrayType(I64, 16)
+_NEST = llvm.ArrayType(I64, NEST_WORDS)
 _COST_SCALE = 1024
-"""Costs are integers in units of 1/1024 ns."""
 """Costs are integers in units of 1/1024 ns."""
 
 
@@ -256,7 +256,7 @@ def run_parts(context: CodegenContext, function: Any, data: Any, nanoseconds: An
     is_long = b.icmp_unsigned(">=", nanoseconds, w.index(context.kernel.parallel_threshold_ns))
     is_shared = b.and_(b.icmp_unsigned("!=", pool, null), is_long)
     if not context.surroundings.is_free:
-        share = w.external("treadle_share", VOID, POINTER, POINTER, POINTER, I64, POINTER)
+        share = w.external(SHARE_FUNCTION, VOID, POINTER, POINTER, POINTER, I64, POINTER)
         nest = w.early(_NEST, llvm.Constant(_NEST, None))
     with b.if_else(is_shared) as (together, alone):
         with together:

@@ -17,7 +17,8 @@ from treadle.jit.kernel.fingerprint import Unwritable, fingerprint
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
 from treadle.jit.runtime.kernel_records import KernelRecord
-from treadle.jit.threads.thread_pool import serve_function
+from treadle.jit.threads import thread_pool
+from treadle.jit.threads.words import SERVE, SHARE
 from treadle.jit.toolchain import llvm
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
@@ -84,7 +85,30 @@ def loaded(record: KernelRecord, store: DiskCache | None) -> LoadedKernel | None
 
 def _make_ready(code: KernelArtifact, store: DiskCache | None) -> None:
     if any(slot.kind == "team" for slot in code.slots):
-        serve_function(store)
+        load_thread_pool(store)
+
+
+def load_thread_pool(store: DiskCache | None = None) -> None:
+    """Load the thread pool's code, once a process, from the disk cache if it has it."""
+    if thread_pool.has_code():
+        return
+    source, names = identity(), (SERVE, SHARE)
+    key = source and hashlib.sha256(f"thread pool {source}".encode()).hexdigest()
+    data = store.read(key) if store is not None and key else None
+    if data is not None:
+        with contextlib.suppress(Unlinkable):
+            thread_pool.use_code(llvm.library(data, names, from_disk=True))
+            return
+    data = llvm.quick_object_code(_thread_pool_text())
+    if store is not None and key:
+        store.write(key, data)
+    thread_pool.use_code(llvm.library(data, names))
+
+
+def _thread_pool_text() -> str:
+    from treadle.jit.codegen.threads.pool_module import emit_pool
+
+    return emit_pool(llvm.host_target())
 
 
 def generate_code(

@@ -6,35 +6,26 @@
 The caller runs the first chunk, worker t chunk t, and the caller then runs the chunks that no
 worker has started. So no run waits for a worker that sleeps or was preempted before it started. A
 run wakes the workers after `patience` nanoseconds of parallel work of its own, uses them as long
-as that pays (autotune_ir.py), and all of them sleep when it has ended.
-
-    state of a worker    OFFERED, TAKEN by it, DONE by either, SLEEP: it should sleep
+as that pays, and all of them sleep when it has ended. `codegen/threads` writes the code of both
+sides, whoever compiles or loads it hands it over (`use_code`).
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from treadle.jit.threads import pool_ir
-from treadle.jit.toolchain import llvm
-from treadle.jit.toolchain.disk_cache import DiskCache
-from treadle.jit.toolchain.symbols import Unlinkable
+from treadle.jit.threads.words import SERVE, WORKER_WORDS, PoolWord, State, WorkerWord
 
-SERVE, SHARE = "treadle_serve", "treadle_share"
-_WORKER_WORDS = 16
 _MAX_WORKERS = 63
 _FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
-_NUMBER, _SEMAPHORE = 5, 6
-_SLEEP = 4
 _serve_functions: list[Any] = []
 
 
@@ -72,35 +63,20 @@ def _library() -> Any:
     return ctypes.CDLL(None)
 
 
-def serve_function(store: DiskCache | None = None) -> Any:
-    """Allow kernels to call `share`; returns the worker's function.
-
-    Its code is kept in the disk cache, as that of kernels is.
-    """
-    if not _serve_functions:
-        addresses = _addresses(store)
-        _serve_functions.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses[SERVE]))
-    return _serve_functions[0]
+def has_code() -> bool:
+    """Whether kernels may call `share` already."""
+    return bool(_serve_functions)
 
 
-def _addresses(store: DiskCache | None) -> Mapping[str, int]:
-    """The addresses of the functions of pool_ir, from the disk cache if it has them."""
-    text = pool_ir.text(llvm.family())
-    key = hashlib.sha256(f"{llvm.description()} {text}".encode()).hexdigest()
-    data = store.read(key) if store is not None else None
-    if data is not None:
-        with suppress(Unlinkable):
-            return llvm.library(data, (SERVE, SHARE), from_disk=True)
-    data = llvm.quick_object_code(text)
-    if store is not None:
-        store.write(key, data)
-    return llvm.library(data, (SERVE, SHARE))
+def use_code(addresses: Mapping[str, int]) -> None:
+    """Let workers run the function `SERVE` at its address; it is never unloaded."""
+    _serve_functions.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses[SERVE]))
 
 
 def _worker_words() -> Any:
     """The words of all workers, the first aligned to a cache line."""
-    count, size = _WORKER_WORDS * (_MAX_WORKERS + 1), 8 * _WORKER_WORDS
-    memory = (ctypes.c_int64 * (count + _WORKER_WORDS))()
+    count, size = WORKER_WORDS * (_MAX_WORKERS + 1), 8 * WORKER_WORDS
+    memory = (ctypes.c_int64 * (count + WORKER_WORDS))()
     first = -ctypes.addressof(memory) % size
     return (ctypes.c_int64 * count).from_buffer(memory, first)
 
@@ -130,22 +106,25 @@ class ThreadPool:
             except RuntimeError:
                 return False
             self.workers += 1
-        self.words[:7] = wanted, POOL_SETTINGS.patience, POOL_SETTINGS.waits, 0, 0, 0, 0
+        begun = wanted, POOL_SETTINGS.patience, POOL_SETTINGS.waits
+        self.words[: PoolWord.BACKOFF] = (*begun, *[0] * (PoolWord.BACKOFF - len(begun)))
         return True
 
     def sleep(self) -> None:
         """Let all workers sleep."""
         words = self.words
-        for number in range(1, words[0] + 1):
-            words[number * _WORKER_WORDS] = _SLEEP
+        for number in range(1, words[PoolWord.WORKERS] + 1):
+            words[number * WORKER_WORDS + WorkerWord.STATE] = State.SLEEP
 
     def _add(self, number: int) -> None:
-        first, serve = number * _WORKER_WORDS, serve_function()
-        self.words[first], self.words[first + _NUMBER] = _SLEEP, number
+        first = number * WORKER_WORDS
+        self.words[first + WorkerWord.STATE] = State.SLEEP
+        self.words[first + WorkerWord.INDEX] = number
         line = ctypes.byref(self.words, 8 * first)
-        _library().sem_init(ctypes.byref(self.words, 8 * (first + _SEMAPHORE)), 0, 0)
+        semaphore = ctypes.byref(self.words, 8 * (first + WorkerWord.SEMAPHORE))
+        _library().sem_init(semaphore, 0, 0)
         name = f"treadle-{number}"
-        threading.Thread(target=serve, args=(line,), name=name, daemon=True).start()
+        threading.Thread(target=_serve_functions[0], args=(line,), name=name, daemon=True).start()
 
 
 _pools = [ThreadPool()]

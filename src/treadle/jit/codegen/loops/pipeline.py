@@ -25,7 +25,7 @@ from treadle.jit.codegen.carried import double_buffer
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext, Exit
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import I1, I32, I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.loop import (
     EmitBlock,
     begin_states,
@@ -37,8 +37,11 @@ from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.parallel import handed, run_parts
 from treadle.jit.codegen.safepoint import poll_after
+from treadle.jit.codegen.threads.processor import MAX_PAUSES, clock, spin
+from treadle.jit.codegen.threads.records import Record
 from treadle.jit.kernel.ir import Loop
 from treadle.jit.schedule.pipelines import Pipeline, Stage
+from treadle.jit.threads.words import PoolWord
 
 _LINE = 16
 """Words of 64 bits of a stage, and of the pipeline before them: two cache lines."""
@@ -46,13 +49,8 @@ _STATUS, _LIMIT = 0, 1
 _PROGRESS, _CLAIMED = 0, 1
 _PATIENCE = 200
 """Pauses for which a thread waits for the items of its loop: some 5 microseconds."""
-_SPINS = 4000
-"""Pauses after which a waiting thread gives its processor to others, as in threads/pool_ir.py."""
 _STALLED_TICKS = 1_000_000
 """Ticks of the processor's counter, a third of a millisecond, beside those of some turns."""
-_STALLED_WORD = 6
-"""The word of the pool that says that a worker was preempted (threads/pool_ir.py)."""
-_PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -240,8 +238,7 @@ def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[A
         b.position_at_end(idle)
         _wait(w, words, len(begun), own, spins, since)
         with b.if_then(b.and_(is_first, _has_stalled(w, pool, spins, since, begun))):
-            word = b.gep(pool, [w.index(_STALLED_WORD)], source_etype=I64, inbounds=True)
-            b.store(w.index(1), word)
+            Record(w, pool).store(PoolWord.STALLED, 1)
         b.branch(head)
         b.position_at_end(out)
         b.ret_void()
@@ -294,28 +291,16 @@ def _wait(
 ) -> None:
     """Pause, and take the next loop if this one is over, or has kept waiting."""
     b = builder.builder
-    name, arguments = _PAUSES.get(builder.target.triple.partition("-")[0], ("", ()))
-    if name:
-        pause = builder.external(name, VOID, *(I32 for _ in arguments))
-        b.call(pause, [llvm.Constant(I32, each) for each in arguments])
+    spin(builder, b.load(spins, typ=I64))
     spun, number = b.add(b.load(spins, typ=I64), builder.index(1)), b.load(own, typ=I64)
     b.store(spun, spins)
     with b.if_then(b.icmp_signed("==", spun, builder.index(1))):
-        b.store(_clock(builder), since)
+        b.store(clock(builder), since)
     limit = b.load(_word(builder, words, builder.index(0), _LIMIT), typ=I64)
     is_over = b.icmp_signed(">=", _progress(builder, words, number), limit)
     goes_on = b.or_(is_over, b.icmp_signed(">", spun, builder.index(_PATIENCE)))
     following = b.urem(b.add(number, builder.index(1)), builder.index(count))
     b.store(b.select(goes_on, following, number), own)
-    with builder.rarely(b.icmp_signed(">", spun, builder.index(_SPINS))):
-        b.call(builder.external("sched_yield", I32), [])
-
-
-def _clock(builder: FunctionBuilder) -> Any:
-    """The processor's counter; 0 where it may not be read."""
-    if not builder.target.triple.startswith("x86_64"):
-        return builder.index(0)
-    return builder.builder.call(builder.external("llvm.readcyclecounter", I64), [])
 
 
 def _has_stalled(
@@ -327,9 +312,9 @@ def _has_stalled(
     """
     b = builder.builder
     longest = max(round(_turn_ns(each.stage)) for each in begun)
-    waited = b.sub(_clock(builder), b.load(since, typ=I64))
+    waited = b.sub(clock(builder), b.load(since, typ=I64))
     is_long = b.icmp_unsigned(">", waited, builder.index(_STALLED_TICKS + 8 * longest))
-    is_slow = b.icmp_signed(">", b.load(spins, typ=I64), builder.index(_SPINS))
+    is_slow = b.icmp_signed(">", b.load(spins, typ=I64), builder.index(MAX_PAUSES))
     return b.and_(
         b.and_(is_long, is_slow), b.icmp_unsigned("!=", pool, llvm.Constant(POINTER, None))
     )

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-import llvmlite.binding as llvm
 import pytest
 
-from treadle.jit.threads import pool_ir, thread_pool
+from treadle.jit.codegen.threads.pool_module import emit_pool
+from treadle.jit.runtime.compilation import load_thread_pool
+from treadle.jit.threads import thread_pool
+from treadle.jit.threads.words import SERVE, SHARE, PoolWord, State, WorkerWord
+from treadle.jit.toolchain import llvm
+from treadle.jit.toolchain.disk_cache import DiskCache
 
 pytestmark = pytest.mark.skipif(
     not thread_pool.is_available(), reason="no semaphores without names"
 )
 LARGE = 10**7
-MODE, STALLED, PENALTY, LEFT = 3, 6, 7, 8
+WORKER = 16
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 Share = Callable[[int], list[bool]]
+
+
+@pytest.fixture(autouse=True)
+def _code() -> None:
+    load_thread_pool()
 
 
 @pytest.fixture(name="words")
@@ -35,14 +46,9 @@ def _team(monkeypatch: pytest.MonkeyPatch) -> Iterator[ctypes.Array[ctypes.c_int
 @pytest.fixture(name="share")
 def _share(words: ctypes.Array[ctypes.c_int64]) -> Share:
     """Shares work of a cost, each part a millisecond; gives which parts the caller did itself."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(pool_ir.text(llvm.get_default_triple().partition("-")[0]))
-    target = llvm.Target.from_default_triple().create_target_machine(jit=True)
-    engine = llvm.create_mcjit_compiler(module, target)
-    engine.finalize_object()
+    code = llvm.quick_object_code(emit_pool(llvm.host_target()))
     kinds = ctypes.c_void_p, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
-    function = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address(thread_pool.SHARE))
+    function = ctypes.CFUNCTYPE(None, *kinds)(llvm.library(code, (SHARE,))[SHARE])
     nest = (ctypes.c_int64 * 16)()
 
     def share(cost: int) -> list[bool]:
@@ -54,10 +60,38 @@ def _share(words: ctypes.Array[ctypes.c_int64]) -> Share:
             time.sleep(0.001)
 
         function(ctypes.addressof(words), PART(work), None, cost, ctypes.addressof(nest))
-        assert engine
         return mine
 
     return share
+
+
+@pytest.mark.parametrize(
+    ("triple", "pause", "clock"),
+    [
+        ("x86_64-unknown-linux-gnu", "llvm.x86.sse2.pause", "llvm.readcyclecounter"),
+        ("aarch64-unknown-linux-gnu", "llvm.aarch64.hint", "llvm.readsteadycounter"),
+        ("riscv64-unknown-linux-gnu", None, None),
+    ],
+)
+def test_waiting_threads_pause_as_the_processor_wants(triple, pause, clock):
+    text = emit_pool(replace(llvm.host_target(), triple=triple))
+    known = set(re.findall(r'declare \w+ @"(llvm\.[a-z0-9.]+)"', text))
+    assert known - {"llvm.umin.i64", "llvm.umax.i64"} == {pause, clock} - {None}
+    assert {each.name for each in llvm.parsed(text).functions if not each.is_declaration} == {
+        "wake", "wake_all", "back_off", SERVE, SHARE,
+    }  # fmt: skip
+
+
+def test_the_code_of_the_pool_is_kept_on_disk(monkeypatch, tmp_path):
+    store = DiskCache(tmp_path)
+    monkeypatch.setattr(thread_pool, "_serve_functions", [])
+    load_thread_pool(store)
+    (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert file.stat().st_size > 1000
+    monkeypatch.setattr(thread_pool, "_serve_functions", [])
+    monkeypatch.setattr(llvm, "quick_object_code", None)
+    load_thread_pool(store)
+    assert thread_pool.has_code()
 
 
 def is_helped(share: Share) -> bool:
@@ -70,11 +104,11 @@ def test_large_nests_run_in_parallel_at_once(share):
 
 
 def test_sleeping_workers_are_woken_for_parallel_nests(share, words):
-    words[MODE] = 1
+    words[PoolWord.MODE] = 1
     for _ in range(3):
         assert is_helped(share)
         until = time.monotonic() + 10
-        while not words[16 + 3]:
+        while not words[WORKER + WorkerWord.ASLEEP]:
             assert time.monotonic() < until
             time.sleep(0.01)
 
@@ -82,19 +116,19 @@ def test_sleeping_workers_are_woken_for_parallel_nests(share, words):
 def test_each_stall_makes_the_backoff_four_times_as_long(share, words):
     pauses = []
     for _ in range(6):
-        words[STALLED], words[LEFT] = 1, 0
+        words[PoolWord.STALLED], words[PoolWord.PAUSE_LEFT] = 1, 0
         share(LARGE)
-        pauses.append(words[LEFT] // thread_pool.POOL_SETTINGS.patience)
+        pauses.append(words[PoolWord.PAUSE_LEFT] // thread_pool.POOL_SETTINGS.patience)
     assert pauses == [32, 128, 512, 2048, 4096, 4096]
 
 
 def test_no_worker_is_woken_during_a_backoff(share, words):
-    words[STALLED] = 1
+    words[PoolWord.STALLED] = 1
     share(LARGE)
-    before = words[LEFT]
+    before = words[PoolWord.PAUSE_LEFT]
     assert share(1000) == [True, False]
-    assert words[LEFT] == before - 1000
-    assert words[16] != 1
+    assert words[PoolWord.PAUSE_LEFT] == before - 1000
+    assert words[WORKER] != State.OFFERED
 
 
 def test_an_interrupt_at_the_end_of_a_run_releases_the_pool(monkeypatch):

@@ -1,0 +1,1 @@
+"""The code of the thread pool: workers, fork and join, and whether sharing pays."""
