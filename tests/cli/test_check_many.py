@@ -59,7 +59,9 @@ def test_findings_of_many_models(treadle: Treadle) -> None:
     assert done.code == 1
     assert 'CF103 error  line 4, column 46: "x" hides a value' in done.out
     assert "models/deep/bad.onnx\n  the model\n    CF001 error" in done.out
-    assert done.out.endswith("3 models, 1 without findings: 2 errors, 0 warnings, 0 of advice\n")
+    assert done.out.endswith(
+        "3 models, 1 without findings: 2 errors, 0 warnings, 0 pieces of advice\n"
+    )
     assert "models/fine.onnxtxt" not in done.out
 
 

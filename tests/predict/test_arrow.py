@@ -78,7 +78,7 @@ WRITTEN = {
         Stacked(np.array([1.5, 2], ml_dtypes.bfloat16)), pyarrow.float32(), [1.5, 2.0],
     ),
     "messages": (Texts(3, {1: "why"}), pyarrow.string(), [None, "why", None]),
-    "no messages": (Texts(2, {}), pyarrow.null(), [None, None]),
+    "no messages": (Texts(2, {}), pyarrow.string(), [None, None]),
     "only nulls": (Loose([None, None]), pyarrow.null(), [None, None]),
     "numbers of their own": (
         Loose([np.float32(1), None, np.float32(2)]), pyarrow.float32(), [1.0, None, 2.0],

@@ -75,7 +75,7 @@ class _Verbs(click.Group):
         for group, verbs in GROUPS.items():
             commands = [(verb, self.get_command(ctx, verb)) for verb in verbs]
             rows = [
-                (verb.ljust(longest), command.get_short_help_str(formatter.width))
+                (verb.ljust(longest), command.get_short_help_str())
                 for verb, command in commands
                 if command is not None
             ]

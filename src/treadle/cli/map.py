@@ -14,8 +14,8 @@ from treadle.cli.output import echo, echo_json, is_quiet
 from treadle.cli.verb import Verb, json_option, model_argument
 
 _EXAMPLE = """
-$ treadle map filter.onnx --input data.parquet --columns x=signal --output out.parquet --workers 2
-$ treadle map filter.onnx --input data.parquet --columns x=signal --output out.parquet --resume
+$ treadle map f.onnx --input a.parquet --output b.parquet --columns x=signal
+$ treadle map f.onnx --input a.parquet --output b.parquet --workers 2 --resume
 """
 
 

@@ -9,7 +9,7 @@ import click
 
 import treadle
 from treadle.cli.output import echo_json
-from treadle.cli.verb import Verb, json_option, model_argument
+from treadle.cli.verb import Verb, WholeSummary, json_option, model_argument
 
 if TYPE_CHECKING:
     from treadle.ir import Model
@@ -24,8 +24,13 @@ _OUTPUT = click.option(
 )
 
 
+class _Parts(WholeSummary, click.Group):
+    """The commands of `treadle surgery`."""
+
+
 @click.group(
-    epilog="\b\nExample:\n  $ treadle surgery extract model.onnx main/loop_3.body -o body.onnx"
+    cls=_Parts,
+    epilog="\b\nExample:\n  $ treadle surgery extract model.onnx main/loop_3.body -o body.onnx",
 )
 def surgery() -> None:
     """Extract, merge, rename, inline, outline and replace parts of models.

@@ -17,6 +17,7 @@ __all__ = [
     "Failure",
     "Interrupted",
     "Verb",
+    "WholeSummary",
     "compile_option",
     "engines_option",
     "json_option",
@@ -56,7 +57,15 @@ class Interrupted(click.ClickException):
         click.echo("interrupted", file=file, err=True)
 
 
-class Verb(click.Command):
+class WholeSummary(click.Command):
+    """A command whose first sentence is never shortened, in lists of commands and completions."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """The first sentence of the help, however long it is."""
+        return super().get_short_help_str(max(limit, 1000))
+
+
+class Verb(WholeSummary):
     """A command with an example in its help; turns TreadleErrors into exit code 1."""
 
     def __init__(self, *arguments: Any, example: str = "", **options: Any) -> None:

@@ -79,7 +79,7 @@ def write_arrow(column: Column | Texts) -> Any:
     import pyarrow
 
     if isinstance(column, Texts):
-        return pyarrow.array(column.array()) if column.texts else pyarrow.nulls(column.count)
+        return pyarrow.array(column.array(), pyarrow.string())
     if isinstance(column, Loose):
         return _loose(pyarrow, column)
     if column.values.dtype.kind in "OSU":

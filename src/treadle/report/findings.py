@@ -48,7 +48,7 @@ def _counts(findings: Sequence[Finding]) -> str:
     words = [
         plural(counts["error"], "error"),
         plural(counts["warning"], "warning"),
-        f"{counts['advice']} of advice",
+        f"{plural(counts['advice'], 'piece')} of advice",
     ]
     shown = [w for w, severity in zip(words, _SEVERITIES, strict=True) if counts[severity]]
     return ", ".join(shown)

@@ -63,7 +63,7 @@ def _summary(checked: Sequence[Checked]) -> str:
     clean = sum(not c.findings and c.error is None for c in checked)
     failed = sum(c.error is not None for c in checked)
     words = [plural(counts["error"], "error"), plural(counts["warning"], "warning")]
-    words += [f"{counts['advice']} of advice"]
+    words += [f"{plural(counts['advice'], 'piece')} of advice"]
     words += [f"{failed} could not be checked"] if failed else []
     return f"{len(checked)} models, {clean} without findings: {', '.join(words)}"
 
