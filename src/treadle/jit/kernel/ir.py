@@ -317,6 +317,11 @@ class Kernel:
     is_profiled: bool = False
     is_recorded: bool = False
 
+    @property
+    def counts_loops(self) -> bool:
+        """Whether it counts what each loop of the program does, so that none may be rewritten."""
+        return self.limits_iterations or self.limits_memory or self.is_profiled
+
 
 def static_shape(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""

@@ -13,25 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, CarriedArg, Concat, DimOf, Kernel, Loop, Node, Shape, View
-from treadle.jit.kernel.rebuild import rebuilt
+from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 
-_MAX_ROUNDS = 4
 _MAX_PARTS = 16
 
 
 def with_simple_carried_values(kernel: Kernel) -> Kernel:
     """The kernel with carried values in their simplest forms."""
-    for _ in range(_MAX_ROUNDS):
-        forms = _forms(kernel)
-        if not forms:
-            break
-        kernel = remove_dead_nodes(rebuilt(kernel, CarriedRewrite(forms).rules))
-    return kernel
+    return rewritten(kernel, _rules)
+
+
+def _rules(kernel: Kernel) -> Rules | None:
+    forms = _forms(kernel)
+    return CarriedRewrite(forms).rules if forms else None
 
 
 def _forms(kernel: Kernel) -> Forms:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -35,27 +34,27 @@ from treadle.jit.kernel.ir import (
     Stack,
     View,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
+from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.stacked_loops import counts_are_equal, reads_of
 
-_MAX_ROUNDS = 16
 _MOVABLE = (Concat, Elementwise, MatMul, Reduce, Reshape, Result, View)
 """Operations that may be computed later: they cannot fail, and call nothing."""
 
 
 def with_row_loops(kernel: Kernel) -> Kernel:
     """The kernel with such loops; itself if it needs none, or counts what its loops do."""
-    if kernel.limits_iterations or kernel.limits_memory or kernel.is_profiled:
-        return kernel
-    for _ in range(_MAX_ROUNDS):
-        found = next(_found(kernel), None)
-        if found is None:
-            break
-        writer = _RowLoop(found)
-        rules = {type(node.op): writer.between for node in (*found.rows, *found.later)}
-        kernel = remove_dead_nodes(rebuilt(kernel, {**rules, Loop: writer.loop}))
-    return kernel
+    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
+
+
+def _rules(kernel: Kernel) -> Rules | None:
+    found = next(_found(kernel), None)
+    if found is None:
+        return None
+    writer = _RowLoop(found)
+    rules = {type(node.op): writer.between for node in (*found.rows, *found.later)}
+    return {**rules, Loop: writer.loop}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Block,
     Branch,
@@ -31,10 +30,11 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
 )
-from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, write_loop
+from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
 
-_MAX_NODES, _MAX_MATRIX, _MAX_ROUNDS = 128, 1024, 16
+_MAX_NODES, _MAX_MATRIX = 128, 1024
 _CACHE_BYTES = 24_576
 """The bytes of carried arrays that an L1 cache holds beside what else a loop reads.
 
@@ -45,17 +45,16 @@ states of 4,096, which fit in neither form, 0.8 times.
 
 def with_fused_loops(kernel: Kernel) -> Kernel:
     """The kernel with such loops as one; itself if it has none, or counts what its loops do."""
-    if kernel.limits_iterations or kernel.limits_memory or kernel.is_profiled:
-        return kernel
-    for _ in range(_MAX_ROUNDS):
-        pair = next(_pairs(kernel), None)
-        if pair is None:
-            break
-        writer = _FusedLoop(*pair)
-        rules = {Loop: writer.loop, Result: writer.result, CarriedArg: writer.carried,
-                 ScanSlice: writer.item}  # fmt: skip
-        kernel = remove_dead_nodes(rebuilt(kernel, rules))
-    return kernel
+    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
+
+
+def _rules(kernel: Kernel) -> Rules | None:
+    pair = next(_pairs(kernel), None)
+    if pair is None:
+        return None
+    writer = _FusedLoop(*pair)
+    return {Loop: writer.loop, Result: writer.result, CarriedArg: writer.carried,
+            ScanSlice: writer.item}  # fmt: skip
 
 
 def _pairs(kernel: Kernel) -> Iterator[tuple[Node, Node]]:
