@@ -123,6 +123,49 @@ def test_double_buffers_in_stages():
     assert "double buffer" in made.explain("schedule")
 
 
+IN_A_LOOP = """<ir_version: 10, opset_import: ["" : 22]>
+  g (float[T, 1, 32] x, float[1, 32] start, float[32, 32] W, int64 times)
+      => (float[1, 32] last, float[times, T, 1, 32] all) {
+    zero = Sub (start, start)
+    last, all = Loop <body = again
+        (int64 t, bool go, float[1, 32] a) => (bool on, float[1, 32] b, float[T, 1, 32] z) {
+      on = Identity (go)
+      h, y = Scan <num_scan_inputs = 1, body = first
+        (float[1, 32] h0, float[1, 32] xt) => (float[1, 32] h1, float[1, 32] yt) {
+          moved = MatMul (h0, W)
+          both = Add (moved, xt)
+          sum = Add (both, a)
+          h1 = Tanh (sum)
+          yt = Identity (h1)
+        }> (zero, x)
+      b = Sin (a)
+      k, z = Scan <num_scan_inputs = 1, body = second
+        (float[1, 32] k0, float[1, 32] kt) => (float[1, 32] k1, float[1, 32] zt) {
+          moved = MatMul (k0, W)
+          both = Add (moved, kt)
+          sum = Add (both, b)
+          k1 = Tanh (sum)
+          zt = Identity (k1)
+        }> (zero, y)
+    }> (times, , start)
+  }"""
+
+
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_what_a_stage_reads_is_not_overwritten_between_the_loops(times, rng):
+    """b takes the memory of a only after the first loop has read a."""
+    given = {"x": rng.normal(size=(70, 1, 32)), "start": rng.normal(size=(1, 32)),
+             "W": rng.normal(size=(32, 32)) / 6}  # fmt: skip
+    given = {name: array.astype(np.float32) for name, array in given.items()}
+    given["times"] = np.int64(times)
+    made = session(IN_A_LOOP, 2)
+    assert bits(made, given) == bits(session(IN_A_LOOP, 1), given)
+    assert stages(made) == 2
+    wanted = treadle.InferenceSession(IN_A_LOOP, engines=("interp",)).run(None, given)
+    for found, array in zip(made.run(None, given), wanted, strict=True):
+        np.testing.assert_allclose(found, array, rtol=1e-4, atol=1e-5)
+
+
 FAILING = model("Loops", SIZE, 2).replace(
     "on = Identity (go)", "on = Identity (go)\n twice = Mul (t, two)\n bad = Gather (B0, twice)"
 ).replace("fed = MatMul", "fed0 = Add (xt, bad)\n fed = MatMul").replace(

@@ -106,6 +106,13 @@ def test_loops_that_are_no_pipeline(old, new, reason):
     )
 
 
+def test_long_iterations_are_no_turns():
+    """A run stops between turns only; elsewhere the parts of a long product have safepoints."""
+    text = STACKED.replace("1,32]", "2048,1024]").replace("[32,32]", "[1024,1024]")
+    reason = "iterations take long, and a run stops between turns only"
+    assert reason in schedule_of(text).pipelines.declined.values()
+
+
 def test_a_free_kernel_has_no_pool_of_threads():
     found = schedule_of(STACKED, has_pool=False).pipelines
     assert not found.found

@@ -10,7 +10,7 @@ which the next value's nest is the last to read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Scatter
@@ -24,6 +24,7 @@ from treadle.jit.schedule.nest_size import (
     is_expensive,
     most_fused,
 )
+from treadle.jit.schedule.pipelines import Pipeline, in_pipeline_order
 from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read
 from treadle.jit.schedule.storage import Storage, StorageMap
 
@@ -45,21 +46,27 @@ Step = Nest | Node
 
 
 def fused_steps(
-    block: Block, storage: StorageMap, state_of: Mapping[Node, Node], links: Collection[Node]
+    block: Block,
+    storage: StorageMap,
+    state_of: Mapping[Node, Node],
+    links: Collection[Node],
+    pipelines: Mapping[Node, Pipeline],
 ) -> tuple[Step, ...]:
     """The steps of a block in order.
 
     `state_of` are next values and the carried arrays in one buffer that they replace; `links` are
-    the nodes that update one.
+    the nodes that update one; `pipelines` are found by their first loops.
     """
     updates = not set(links).isdisjoint(block.nodes)
-    fusion = _Fusion(block, storage, state_of)
-    for node in block.nodes:
+    nodes = in_pipeline_order(block.nodes, pipelines)
+    fusion = _Fusion(block, nodes, storage, state_of)
+    for node in nodes:
         storage_class = storage.storage_of[node]
         if storage_class is Storage.NEST:
             fusion.join(node)
         elif storage_class is not Storage.INLINE:
-            fusion.need(node)
+            for needing in pipelines[node].loops if node in pipelines else (node,):
+                fusion.need(needing)
             if isinstance(node.op, Scatter) or (updates and isinstance(node.op, Loop | Branch)):
                 fusion.close_all()
             fusion.steps.append(node)
@@ -71,7 +78,13 @@ def fused_steps(
 class _Fusion:
     """The open nests of a block, and the steps before them."""
 
-    def __init__(self, block: Block, storage: StorageMap, state_of: Mapping[Node, Node]) -> None:
+    def __init__(
+        self,
+        block: Block,
+        nodes: Sequence[Node],
+        storage: StorageMap,
+        state_of: Mapping[Node, Node],
+    ) -> None:
         self.block, self.storage, self.state_of = block, storage, state_of
         fused = (node for node in block.nodes if storage.storage_of[node] is Storage.NEST)
         self.is_long = sum(map(emission_weight, fused)) >= MIN_LONG
@@ -82,7 +95,7 @@ class _Fusion:
         self.row: dict[Node, int] = {}
         self.written = set[Node]()
         self.tenant: dict[Node, Node] = {}
-        self.place = {node: number for number, node in enumerate(block.nodes)}
+        self.place = {node: number for number, node in enumerate(nodes)}
 
     def join(self, node: Node) -> None:
         """Add a node to the open nest of its shape, or to a new one."""

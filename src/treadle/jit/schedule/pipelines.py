@@ -31,7 +31,6 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.stacked_loops import (
     consumer_of,
@@ -44,6 +43,8 @@ from treadle.jit.schedule.storage import Storage, StorageMap
 _TURN_NS = 50_000
 """The estimated nanoseconds of a stage's turn: handing over its items takes about 200."""
 _MAX_STEPS = 64
+_MAX_TURN_NS = 20_000_000
+"""The longest turn: a run cannot stop within one."""
 _ELEMENT_NS = 0.1
 """The estimated nanoseconds of an element of other nodes than products."""
 
@@ -137,7 +138,7 @@ def _obstacle(facts: PipelineFacts, before: Sequence[Node], loop: Node) -> str:
     kernel = facts.kernel
     if not kernel.parallel_threshold_ns or not facts.shares:
         return "the kernel uses one thread"
-    if kernel.limits_iterations or kernel.limits_memory or kernel.is_profiled or kernel.is_recorded:
+    if kernel.counts_loops or kernel.is_recorded:
         return "the kernel counts what its loops do"
     if not counts_are_equal(before[-1], loop):
         return "their numbers of iterations are not known to be equal"
@@ -163,6 +164,9 @@ def _obstacle_inside(facts: PipelineFacts, loop: Node) -> str:
         return f"one of them runs as {facts.strategies[loop]}"
     if any(isinstance(each, Window | Resizable) for each in facts.carried[loop]):
         return "a carried value is a window, or changes its extents"
+    stage = _stage(facts, loop)
+    if max(stage.steps, stage.ahead) * stage.nanoseconds > _MAX_TURN_NS:
+        return "iterations take long, and a run stops between turns only"
     return ""
 
 
@@ -201,23 +205,23 @@ def _node_cost(node: Node) -> float:
     return 0.0 if isinstance(node.op, ScanSlice | Result) else node.size * _ELEMENT_NS
 
 
-def in_pipeline_order(
-    steps: tuple[Step, ...], found: Collection[Pipeline], block: Block
-) -> tuple[Step, ...]:
-    """The steps of a block, with everything that the loops of a pipeline need before its first."""
-    for pipeline in found:
-        if pipeline.loops[0].home is block:
-            first, last = (steps.index(pipeline.loops[k]) for k in (0, -1))
-            between = steps[first + 1 : last]
-            early = tuple(step for step in between if not _is_of(step, pipeline))
-            late = tuple(step for step in between if _is_of(step, pipeline))
-            steps = (*steps[:first], *early, steps[first], *late, *steps[last:])
-    return steps
+def in_pipeline_order(nodes: Sequence[Node], found: Mapping[Node, Pipeline]) -> list[Node]:
+    """The nodes of a block, with everything that the loops of a pipeline need before its first.
+
+    Fusion must know this order: what is computed between the loops may not overwrite what they
+    read.
+    """
+    ordered = list(nodes)
+    for pipeline in (found[node] for node in nodes if node in found):
+        first, last = (ordered.index(pipeline.loops[k]) for k in (0, -1))
+        between = ordered[first + 1 : last]
+        early = [node for node in between if not _is_of(node, pipeline)]
+        late = [node for node in between if _is_of(node, pipeline)]
+        ordered[first:last] = [*early, ordered[first], *late]
+    return ordered
 
 
-def _is_of(step: Step, pipeline: Pipeline) -> bool:
-    """Whether a step is one of the loops, or a result of one."""
-    if isinstance(step, Nest):
-        return False
-    is_result = isinstance(step.op, Result) and step.operands[0] in pipeline.loops
-    return is_result or step in pipeline.loops
+def _is_of(node: Node, pipeline: Pipeline) -> bool:
+    """Whether a node is one of the loops, or a result of one."""
+    is_result = isinstance(node.op, Result) and node.operands[0] in pipeline.loops
+    return is_result or node in pipeline.loops

@@ -30,12 +30,7 @@ from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
-from treadle.jit.schedule.pipelines import (
-    PipelineFacts,
-    Pipelines,
-    in_pipeline_order,
-    pipelines_of,
-)
+from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.update_chains import update_chains
@@ -63,7 +58,7 @@ class Schedule:
 
     def steps_of(self, block: Block) -> tuple[Step, ...]:
         """The steps of a block; one that a strategy has made carries nothing."""
-        return self.blocks.get(block) or fused_steps(block, self.storage, {}, ())
+        return self.blocks.get(block) or fused_steps(block, self.storage, {}, (), {})
 
 
 def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) -> Schedule:
@@ -81,10 +76,7 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
         for node, found in distributed_products(loop.op, storage).items()
     }
     found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
-    blocks = {
-        block: in_pipeline_order(steps, found.found.values(), block)
-        for block, steps in _blocks(kernel.main, None, storage, loops)
-    }
+    blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
     chains = reassociated(kernel, storage.readers)
     return Schedule(storage, loops, distributed, found, blocks, chains)
 
@@ -102,7 +94,11 @@ def _pipeline_facts(
 
 
 def _blocks(
-    block: Block, loop: Node | None, storage: StorageMap, loops: Mapping[Node, LoopSchedule]
+    block: Block,
+    loop: Node | None,
+    storage: StorageMap,
+    loops: Mapping[Node, LoopSchedule],
+    pipelines: Mapping[Node, Pipeline],
 ) -> Iterator[tuple[Block, tuple[Step, ...]]]:
     """The steps of a block and of those inside it; `loop` is the innermost loop around it."""
     state_of: Mapping[Node, Node] = {}
@@ -112,11 +108,11 @@ def _blocks(
         links = update_chains(loop.op)
         if loop.op.body is block:
             state_of = replaced_arrays(loop.op, storage, loops[loop].carried)
-    yield block, fused_steps(block, storage, state_of, links)
+    yield block, fused_steps(block, storage, state_of, links, pipelines)
     for node in block.nodes:
         around = node if isinstance(node.op, Loop) else loop
         for inner in inner_blocks(node):
-            yield from _blocks(inner, around, storage, loops)
+            yield from _blocks(inner, around, storage, loops, pipelines)
 
 
 def _loop_schedule(kernel: Kernel, node: Node, storage: StorageMap, target: Target) -> LoopSchedule:

@@ -1,6 +1,6 @@
 """Emits a pipeline: loops that slice each other's stacked outputs, each on its own thread.
 
-    void stage.k(data, first, last):            iterations first ... last - 1 of loop k
+    int stage.k(data, first, last):             iterations first ... last - 1 of loop k
     bool turn.k(data):                          if loop k is free and the items of its next
         stage.k(next, next + steps)             iterations are there: runs these, tells how far
     void pipeline(data, number, threads):
@@ -9,7 +9,8 @@
 
 Nobody waits for a thread that has not begun a turn, so one thread runs the loops one after the
 other, and a thread that comes late or is preempted between turns delays none. The first thread
-also polls, since it holds the kernel's thread state.
+also polls, since it holds the kernel's thread state. A loop that fails keeps its claim and its
+progress, so no thread reads the items that it has not made.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.carried import double_buffer
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext, Exit
-from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.loop import (
     EmitBlock,
@@ -49,6 +50,8 @@ _STATUS, _LIMIT = 0, 1
 _PROGRESS, _CLAIMED = 0, 1
 _PATIENCE = 200
 """Pauses for which a thread waits for the items of its loop: some 5 microseconds."""
+_PAUSE_NS, _YIELD_NS = 25, 20_000
+"""What a pause, and giving the processor to others, count towards the next safepoint."""
 _STALLED_TICKS = 1_000_000
 """Ticks of the processor's counter, a third of a millisecond, beside those of some turns."""
 
@@ -75,7 +78,7 @@ def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitB
     w, b = context.builder, context.builder.builder
     words = w.variable(I64, count=_LINE * (len(pipeline.stages) + 1))
     b.store(w.index(0), _word(w, words, w.index(0), _STATUS))
-    begun = [_begin(context, stage, emit_block, words) for stage in pipeline.stages]
+    begun = [_begin(context, stage, emit_block) for stage in pipeline.stages]
     limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
     b.store(limit, _word(w, words, w.index(0), _LIMIT))
     for number in range(len(begun)):
@@ -98,7 +101,7 @@ def _cost(context: CodegenContext, pipeline: Pipeline, limit: Any) -> Any:
     return context.builder.multiply(max(total, 1), limit)
 
 
-def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock, words: Any) -> _Begun:
+def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Begun:
     """Initialise a loop, and emit the function of its iterations."""
     node, op = stage.loop, stage.loop.op
     assert isinstance(op, Loop)
@@ -112,26 +115,25 @@ def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock, words: 
             context.access.buffers[stack.part] = stack.memory
     double_buffer.begin(context, node)
     items = column_tiles.begin(context, op)
-    with _function(context, "stage", VOID, [POINTER, I64, I64]) as (own, outer):
-        leave = own.function.append_basic_block("leave")
+    with _function(context, "stage", I64, [POINTER, I64, I64]) as (own, outer):
+        leave = Exit(own.variable(I64, own.index(0)), own.function.append_basic_block("leave"))
         _, first, last = own.function.args
-        with _inside(context, words, leave), own.range(own.builder.sub(last, first)) as number:
+        with _inside(context, leave), own.range(own.builder.sub(last, first)) as number:
             index = own.add(first, number)
             with context.access.scope():
                 emit_iteration(context, node, op, index, stacks, items, emit_block)
-        own.builder.branch(leave)
-        own.builder.position_at_end(leave)
-        own.builder.ret_void()
+        own.builder.branch(leave.block)
+        own.builder.position_at_end(leave.block)
+        own.builder.ret(own.builder.load(leave.status, typ=I64))
     return _Begun(stage, limit, stacks, own.function, handed(outer, own))
 
 
 @contextmanager
-def _inside(context: CodegenContext, words: Any, leave: Any) -> Iterator[None]:
-    """Code of a stage: it fails by the pipeline's status, does not poll, and uses one thread."""
+def _inside(context: CodegenContext, leave: Exit) -> Iterator[None]:
+    """Code of a stage: it ends at an exit of its own, does not poll, and uses one thread."""
     before = context.kernel, context.exit, context.safepoint
-    status = _word(context.builder, words, context.builder.index(0), _STATUS)
     context.kernel = replace(context.kernel, parallel_threshold_ns=0)
-    context.exit, context.safepoint = Exit(status, leave), replace(before[2], is_elsewhere=True)
+    context.exit, context.safepoint = leave, replace(before[2], is_elsewhere=True)
     yield
     context.kernel, context.exit, context.safepoint = before
 
@@ -160,11 +162,12 @@ def _word(builder: FunctionBuilder, words: Any, line: Any, number: int) -> Any:
 
 
 def _turn(context: CodegenContext, words: Any, number: int, begun: _Begun) -> tuple[Any, Any]:
-    """The function (data) -> whether it has run some iterations of a loop, and its data."""
+    """The function (data) -> whether it has begun some iterations of a loop, and its data."""
     with _function(context, "turn", I1, [POINTER]) as (w, outer):
         b, line = w.builder, w.index(number + 1)
-        refuse, give_back, claim = (
-            w.function.append_basic_block(name) for name in ("refuse", "give_back", "claim")
+        refuse, give_back, claim, fail, done = (
+            w.function.append_basic_block(name)
+            for name in ("refuse", "give_back", "claim", "fail", "done")
         )
         _next_iterations(w, words, number, begun.stage, refuse)
         claimed, zero, one = _word(w, words, line, _CLAIMED), w.index(0), w.index(1)
@@ -172,7 +175,12 @@ def _turn(context: CodegenContext, words: Any, number: int, begun: _Begun) -> tu
         b.cbranch(b.extract_value(pair, 1), claim, refuse)
         b.position_at_end(claim)
         first, last = _next_iterations(w, words, number, begun.stage, give_back)
-        b.call(begun.function, [begun.data, first, last])
+        status = b.call(begun.function, [begun.data, first, last])
+        b.cbranch(b.icmp_signed("==", status, zero), done, fail)
+        b.position_at_end(fail)
+        b.cmpxchg(_word(w, words, zero, _STATUS), zero, status, "acq_rel", "monotonic")
+        b.ret(llvm.Constant(I1, 1))
+        b.position_at_end(done)
         b.store_atomic(last, _word(w, words, line, _PROGRESS), "release", 8)
         b.store_atomic(zero, claimed, "release", 8)
         b.ret(llvm.Constant(I1, 1))
@@ -233,10 +241,12 @@ def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[A
         b.position_at_end(ran)
         b.store(w.index(0), spins)
         with b.if_then(is_first):
-            _poll(context, words, begun, out)
+            _poll(context, words, max(round(_turn_ns(each.stage)) for each in begun), out)
         b.branch(head)
         b.position_at_end(idle)
-        _wait(w, words, len(begun), own, spins, since)
+        waited = _wait(w, words, len(begun), own, spins, since)
+        with b.if_then(is_first):
+            _poll(context, words, waited, out)
         with b.if_then(b.and_(is_first, _has_stalled(w, pool, spins, since, begun))):
             Record(w, pool).store(PoolWord.STALLED, 1)
         b.branch(head)
@@ -270,8 +280,8 @@ def _dispatch(
         b.cbranch(b.call(turn, [data]), ran, idle)
 
 
-def _poll(context: CodegenContext, words: Any, begun: list[_Begun], out: Any) -> None:
-    """Count the time of a turn, and poll when due."""
+def _poll(context: CodegenContext, words: Any, taken: Index, out: Any) -> None:
+    """Count the nanoseconds of a turn or of waiting, and poll when due."""
     w, b = context.builder, context.builder.builder
 
     def stop() -> None:
@@ -279,7 +289,7 @@ def _poll(context: CodegenContext, words: Any, begun: list[_Begun], out: Any) ->
         b.store_atomic(w.index(INTERRUPTED), status, "release", 8)
         b.branch(out)
 
-    poll_after(context, max(round(_turn_ns(each.stage)) for each in begun), stop)
+    poll_after(context, taken, stop)
 
 
 def _turn_ns(stage: Stage) -> float:
@@ -288,8 +298,11 @@ def _turn_ns(stage: Stage) -> float:
 
 def _wait(
     builder: FunctionBuilder, words: Any, count: int, own: Any, spins: Any, since: Any
-) -> None:
-    """Pause, and take the next loop if this one is over, or has kept waiting."""
+) -> Any:
+    """Pause, and take the next loop if this one is over, or has kept waiting.
+
+    Returns the estimated nanoseconds.
+    """
     b = builder.builder
     spin(builder, b.load(spins, typ=I64))
     spun, number = b.add(b.load(spins, typ=I64), builder.index(1)), b.load(own, typ=I64)
@@ -301,6 +314,8 @@ def _wait(
     goes_on = b.or_(is_over, b.icmp_signed(">", spun, builder.index(_PATIENCE)))
     following = b.urem(b.add(number, builder.index(1)), builder.index(count))
     b.store(b.select(goes_on, following, number), own)
+    is_slow = b.icmp_signed(">", spun, builder.index(MAX_PAUSES))
+    return b.select(is_slow, builder.index(_YIELD_NS), builder.index(_PAUSE_NS))
 
 
 def _has_stalled(
