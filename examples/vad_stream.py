@@ -9,7 +9,7 @@ Without a file the sound is made up: noise, with a hum in the middle.
 import sys
 import wave
 from collections.abc import Iterator
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -53,10 +53,17 @@ def blocks(samples: np.ndarray) -> Iterator[np.ndarray]:
         yield samples[start : start + BLOCK]
 
 
+def model_file() -> Path:
+    """The model in the installed package, which is not imported: that would need PyTorch."""
+    package = find_spec("silero_vad")
+    if package is None or package.origin is None:
+        sys.exit("silero-vad is not installed: pip install --no-deps silero-vad")
+    return Path(package.origin).parent / "data" / "silero_vad.onnx"
+
+
 def main() -> None:
     """Print a bar for each block."""
-    model = str(files("silero_vad") / "data" / "silero_vad.onnx")
-    detect = Detector(model)
+    detect = Detector(model_file())
     for number, block in enumerate(blocks(sound(sys.argv[1] if len(sys.argv) > 1 else None))):
         probability = detect(block)
         print(

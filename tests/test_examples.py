@@ -54,6 +54,15 @@ def test_an_example_that_needs_a_package_compiles(name: str) -> None:
     assert NEEDING[name].replace("_", "-") in source
 
 
+@pytest.mark.skipif(not importlib.util.find_spec("silero_vad"), reason="needs silero-vad")
+def test_speech_is_detected_in_a_stream(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["vad_stream.py"])
+    runpy.run_path(str(FOLDER / "vad_stream.py"), run_name="__main__")
+    assert len(capsys.readouterr().out.splitlines()) == 93
+
+
 @pytest.mark.skipif(not importlib.util.find_spec("fastapi"), reason="needs fastapi and httpx2")
 def test_a_decoder_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fastapi.testclient import TestClient
