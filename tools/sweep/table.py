@@ -12,20 +12,20 @@ PAGE = ROOT / "docs/known_bugs.md"
 HEAD = ("domain", "operator", "version", "dtype", "edge", "form", "releases", "wrong", "asked")
 _INTRODUCTION = """# What onnxruntime gets wrong
 
-Written by `python -m tools.sweep`; each row was measured on the releases it names, on x86-64. An
-operator was asked with values at the edge of its element type, in several forms and extents;
-`wrong` of `asked` questions of that edge got another answer than the standard's, beyond the
-tolerances of the tests, or an end of the process. Where a form is named, only questions with that
-attribute were wrong. A question that is answered otherwise over small values too is not counted:
-there the parties read a form differently. A default session avoids the faults of whole numbers and
-of NaN and infinities: `exact.py`, `division.py`, `known_bugs.py` and `workarounds` in
-`src/treadle/delegate` say how.
-`treadle check --for onnxruntime` reports those of whole numbers.
+`python -m tools.sweep` writes this page. It runs every operator on values at the limits of its
+element types, in several forms and shapes, and compares the answers with the standard. A row
+counts how many of the `asked` runs gave a wrong answer, beyond the tolerances of the tests, or
+ended the process, on the releases that it names, on x86-64. If a row names a form, only runs with
+that attribute were wrong. A form that gives another answer over small values, too, is not
+counted: there the runtime reads the standard differently.
 
-A session on one of these releases heeds its rows; on any other it heeds all of them.
+A default session avoids the faults of whole numbers, of NaN and of infinities: see `exact.py`,
+`division.py`, `known_bugs.py` and `workarounds` in `src/treadle/delegate`. On a release that the
+table names, it applies the rows of that release; on any other release, it applies all rows.
+`treadle check --for onnxruntime` reports the faults of whole numbers.
 
-Control flow is measured apart: [conformance of runtimes](conformance.md) and its
-[reports](reports/README.md). [Which runtime for which loop](which_runtime.md) draws on all of them.
+Control flow has pages of its own: [conformance of runtimes](conformance.md) and its
+[reports](reports/README.md). [Which runtime for which loop](which_runtime.md) sums all of them up.
 
 """
 
