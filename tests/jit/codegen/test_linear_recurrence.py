@@ -92,9 +92,9 @@ def test_slices_and_stacks_in_reverse(attributes, rng):
 
 
 @pytest.mark.parametrize("body", [
-    "mo = Add (m, xt)", "mo = Sub (xt, m)", "mo = Sub (m, xt)", "mo = Identity (xt)",
+    "mo = Add (m, xt)", "mo = Sub (xt, m)", "mo = Sub (m, xt)",
     "n = Neg (m) h = Mul (n, a) mo = Add (h, xt)", "mo = Mul (m, a)",
-    "s = Add (m, xt) t = Sub (s, m) mo = Add (t, a)", "mo = Identity (a)",
+    "s = Add (m, xt) t = Sub (s, m) mo = Add (t, a)",
     "q = Div (m, two) mo = Sub (q, xt)",
     "g = Abs (xt) h = Min (g, a) k = Mul (h, m) mo = Add (k, xt)",
     "p = Equal (xt, a) w = Where (p, a, xt) mo = Add (m, w)",

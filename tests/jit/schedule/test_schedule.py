@@ -127,11 +127,37 @@ PRODUCT = """kernel
   %last: float32[1,64] = result 0 of %1
   return %last"""
 
+FIR = """kernel
+  %w0: float32[4] = input 0
+  %x: float32[900] = input 1
+  %zero: int64[] = constant 0
+  %b0: float32[] = input 2
+  %k: int64[9] = input 3
+  %1 = loop length 900 extent 900 carries %w = %w0, %s = %zero, %b = %b0
+    %w: float32[4] = carried 0
+    %s: int64[] = carried 1
+    %b: float32[] = carried 2
+    %item: float32[] = scan slice along 0 of %x
+    %new: float32[1] = reshape %item
+    %kept: float32[3] = view (i0+1) of %w
+    %next: float32[4] = concat along 0 %kept, %new
+    %sum: float32[] = reduce add over (0) of %next
+    %hit: bool[] = greater %sum, %b
+    %one: int64[] = cast %hit
+    %count: int64[] = add %s, %one
+    yield %next, %count, %item
+    stack %sum along 0
+  %last: float32[4] = result 0 of %1
+  %hits: int64[] = result 1 of %1
+  %sums: float32[900] = result 3 of %1
+  return %last, %hits, %sums"""
+
 KERNELS = {
     "tiled": TILED,
     "wavefront": GRID,
     "parallel_prefix": AVERAGE,
     "window": WINDOW,
+    "vectorized": FIR,
     "double_buffer": STENCIL,
     "in_place": IN_PLACE,
     "pieces": PIECES,
@@ -160,6 +186,16 @@ DECLINED = [
     ("wavefront", GRID, "64", "20", "the rows are short"),
     ("wavefront", GRID, "stack %cell along 0", "stack %cell along 0 from the last",
      "the inner loop is no Scan of scalars of known length"),
+    ("vectorization", FIR.replace("stack %sum", "stack %count"), "sums: float32", "sums: int64",
+     "a stacked output has the results of earlier iterations"),
+    ("vectorization", FIR, "add %s, %one", "sub %one, %s",
+     "carried 1 is computed from earlier iterations"),
+    ("vectorization", FIR, "900", "12", "it has few iterations"),
+    ("vectorization", WINDOW, "90", "91", "carriedarg is an array"),
+    ("vectorization", AVERAGE, "1000", "1001", "carried 0 is computed from earlier iterations"),
+    ("vectorization", IN_PLACE, "9 extent 9", "20 extent 20", "carried 0 is an array"),
+    ("vectorization", FIR, "%one: int64[] = cast %hit", "%one: int64[] = take along 0 of %k, %zero",
+     "take may fail or loops"),
     ("parallel prefix", AVERAGE, "mul %gap, %rate", "mul %gap, %m",
      "carried 0 is not linear in its old value"),
     ("parallel prefix", AVERAGE, "sub %v, %m", "max %v, %m",

@@ -93,6 +93,19 @@ class FunctionBuilder:
         (whole,) = struct.unpack(form, packed)
         return self._entry_builder.bitcast(llvm.Constant(bits, whole), number.type)
 
+    def barrier(self, value: Any) -> Any:
+        """A number that LLVM takes for a new one: what is computed from it stays behind this point.
+
+        Only of 32 and 64 bits; others are returned as they are.
+        """
+        width = {"float": 32, "i32": 32, "double": 64, "i64": 64}.get(str(value.type))
+        if width is None or isinstance(value, llvm.Constant):
+            return value
+        bits = llvm.IntType(width)
+        whole = self.builder.bitcast(value, bits)
+        copy = self.builder.asm(llvm.FunctionType(bits, [bits]), "", "=r,0", [whole], False)
+        return self.builder.bitcast(copy, value.type)
+
     def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
         """A call of an LLVM intrinsic of one overloaded type."""
         full = f"{name}.{i64(type_)}"

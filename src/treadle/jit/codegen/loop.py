@@ -38,6 +38,7 @@ from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.iteration_space import copy_node, each_position
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
+from treadle.jit.codegen.loops.strip_mining import strip_mined
 from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
 from treadle.jit.codegen.ops import column_tiles
@@ -104,20 +105,21 @@ def _run(
     else:
         b.cbranch(go, head, after)
     b.position_at_end(head)
-    i = b.load(counter, typ=I64)
-    b.cbranch(b.icmp_signed("<", i, b.load(stop, typ=I64)), body, after)
+    last = b.load(stop, typ=I64)
+    b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), last), body, after)
     b.position_at_end(body)
-    if not _is_counted(op):
-        iteration_limit.consume_iterations(context, node, 1, i)
-    clock.begin_iteration(context, iterations, i)
-    with context.access.scope():
-        goes_on = emit_iteration(context, node, op, i, stacks, items, emit_block)
-        memory_limit.after(context, weight, i)
-    b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
-    if goes_on is None:
-        b.branch(head)
-    else:
-        b.cbranch(goes_on, head, after)
+    with strip_mined(context, op, strategy, counter, last, head) as (i, following):
+        if not _is_counted(op):
+            iteration_limit.consume_iterations(context, node, 1, i)
+        clock.begin_iteration(context, iterations, i)
+        with context.access.scope():
+            goes_on = emit_iteration(context, node, op, i, stacks, items, emit_block)
+            memory_limit.after(context, weight, i)
+        b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
+        if goes_on is None:
+            b.branch(following)
+        else:
+            b.cbranch(goes_on, following, after)
     b.position_at_end(after)
     if again is not None:
         done = w.function.append_basic_block("done")

@@ -132,17 +132,35 @@ def poll_after(
     """
     if context.safepoint.is_elsewhere:
         return
-    stop = stop or partial(_stop, context)
-    b, w = context.builder.builder, context.builder
-    period = llvm.Constant(I64, SAFEPOINT_PERIOD)
+    _poll_below_zero(context, count_down(context, taken), stop)
+
+
+def count_down(context: CodegenContext, taken: Index) -> Any:
+    """Count the given nanoseconds; returns those that are left until the next poll."""
+    b = context.builder.builder
     if isinstance(taken, int):
         own = llvm.Constant(I64, min(taken, SAFEPOINT_PERIOD))
     else:
+        period = llvm.Constant(I64, SAFEPOINT_PERIOD)
         own = b.select(b.icmp_signed("<", taken, period), taken, period)
     left = b.sub(b.load(context.safepoint.ticks, typ=I64), own)
     b.store(left, context.safepoint.ticks)
+    return left
+
+
+def poll_when_due(context: CodegenContext) -> None:
+    """Poll if the time counted so far says so."""
+    if not context.safepoint.is_elsewhere:
+        _poll_below_zero(context, context.builder.builder.load(context.safepoint.ticks, typ=I64))
+
+
+def _poll_below_zero(
+    context: CodegenContext, left: Any, stop: Callable[[], None] | None = None
+) -> None:
+    b, w = context.builder.builder, context.builder
+    stop = stop or partial(_stop, context)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
-        b.store(period, context.safepoint.ticks)
+        b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.safepoint.ticks)
         if context.surroundings.is_free:
             _poll_caller(context, stop)
         else:

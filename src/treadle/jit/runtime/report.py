@@ -28,6 +28,7 @@ _WAYS = {
     "tiled": "loops tiled: all iterations of a part of the elements at a time",
     "antidiagonals": "nested loops computed by antidiagonals (wavefront)",
     "stages": "stacked loops in a pipeline, each on a thread of its own",
+    "vectorized": "loops vectorized: several iterations at once, in vector lanes",
     "linear": "linear recurrences by parallel prefix, several iterations at once",
 }
 """The descriptions of the counts from code generation."""

@@ -3,6 +3,7 @@
     data[i + n] in iteration i        a scan slice
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
+    x % 7 == 1                         a product and a comparison
     operators between loops           a loop over their rows
     loops that consume each other     one loop
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.row_loops import with_row_loops
@@ -20,7 +22,8 @@ from treadle.jit.schedule.stacked_loops import with_fused_loops
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_selects, with_scan_slices, with_simple_carried_values, with_row_loops, with_fused_loops,
+    with_remainder_tests, with_selects, with_scan_slices, with_simple_carried_values,
+    with_row_loops, with_fused_loops,
 )  # fmt: skip
 
 

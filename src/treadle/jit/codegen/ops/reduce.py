@@ -124,7 +124,10 @@ def _unrolled(
     result = None
     indices = (source_index(node, kept, inner) for inner in product(*map(range, over)))
     elements = [context.access.read(node.operands[0], index) for index in indices]
-    if len(elements) >= _MIN_VECTOR_EXTENT and op.function == "add" and is_float(node.dtype):
+    is_long_sum_of_floats = len(elements) >= _MIN_VECTOR_EXTENT and (
+        op.function == "add" and is_float(node.dtype)
+    )
+    if is_long_sum_of_floats and node.home not in context.vectorized:
         return _added(context, elements)
     for element in elements:
         args = (node.dtype, node.dtype), node.dtype, result, element

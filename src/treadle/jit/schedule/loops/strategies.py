@@ -12,13 +12,15 @@ from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix, parallel_prefix_of
 from treadle.jit.schedule.loops.tiling import Tiling, tiling_of
+from treadle.jit.schedule.loops.vectorization import Vectorization, vectorization_of
 from treadle.jit.schedule.loops.wavefront import Wavefront, wavefront_of
 
-Strategy = Tiling | Wavefront | ParallelPrefix | InOrder
+Strategy = Tiling | Wavefront | Vectorization | ParallelPrefix | InOrder
 
 STRATEGIES: Mapping[str, Callable[[LoopFacts], Strategy | str]] = {
     "tiling": tiling_of,
     "wavefront": wavefront_of,
+    "vectorization": vectorization_of,
     "parallel prefix": parallel_prefix_of,
 }
 

@@ -1,0 +1,78 @@
+"""Strip mining: a loop whose iterations LLVM vectorizes has its safepoint once in a strip of them.
+
+    while i < limit:
+        safepoint
+        for end = min(i + strip, limit); i < end; ++i:
+            body
+
+A safepoint in every iteration is a branch to a call of Python, for which LLVM would not vectorize.
+Numbers from before the loop are handed to each strip through a barrier: vectors of them, made once
+before the loop, would be saved in memory because of that call, and read from there in every
+iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.codegen.safepoint import cost, count_down, poll_when_due
+from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.schedule.loops.strategies import Strategy
+from treadle.jit.schedule.loops.vectorization import Vectorization
+
+
+@contextmanager
+def strip_mined(
+    context: CodegenContext, op: Loop, strategy: Strategy, counter: Any, stop: Any, again: Any
+) -> Iterator[tuple[Any, Any]]:
+    """(index, block) of an iteration, and where it goes on to: `again`, or the rest of a strip.
+
+    Emitted where `counter` is below `stop`; what is enclosed ends with a branch to the block.
+    """
+    w, b = context.builder, context.builder.builder
+    first = b.load(counter, typ=I64)
+    if not isinstance(strategy, Vectorization):
+        yield first, again
+        return
+    poll_when_due(context)
+    end = b.add(first, w.index(strategy.strip), flags=("nsw", "nuw"))
+    end = w.intrinsic("llvm.smin", I64, end, stop)
+    handed = _handed(context, op)
+    head, body, done = (
+        w.function.append_basic_block(name) for name in ("strip", "iteration", "strip_done")
+    )
+    b.branch(head)
+    b.position_at_end(head)
+    index = b.load(counter, typ=I64)
+    b.cbranch(b.icmp_signed("<", index, end), body, done)
+    b.position_at_end(body)
+    outer, context.safepoint = context.safepoint, replace(context.safepoint, is_elsewhere=True)
+    registers = context.access.registers
+    context.access.registers = {**registers, **handed}
+    context.vectorized.add(op.body)
+    yield index, head
+    context.safepoint, context.access.registers = outer, registers
+    b.position_at_end(done)
+    ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
+    count_down(context, w.multiply(ran, cost(op.body)))
+    b.branch(again)
+    context.counts["vectorized"] += 1
+
+
+def _handed(context: CodegenContext, op: Loop) -> dict[Node, list[Any]]:
+    """The numbers from outside that the body reads, each behind a barrier."""
+    outside = dict.fromkeys(
+        operand
+        for node in op.body.nodes
+        for operand in node.operands
+        if operand.home is not op.body and operand in context.access.registers
+    )
+    return {
+        node: [context.builder.barrier(value) for value in context.access.registers[node]]
+        for node in outside
+    }

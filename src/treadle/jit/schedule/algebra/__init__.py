@@ -1,0 +1,1 @@
+"""Algebra before code generation: equivalent kernels that take less work, one rule a file."""

@@ -1,0 +1,122 @@
+"""Tests of remainders by constants, `x % d == r`, without a division.
+
+With d = 2**k * m, m odd, and w bits, multiplication by the inverse of m modulo 2**w maps the
+numbers q * d + r to q * 2**k, and each other number to one that is no such q of the type's range
+(Granlund and Montgomery, Division by invariant integers using multiplication, section 9):
+
+    (rotate_right(x * inverse + shift, k)) as unsigned <= number of multiples - 1
+
+One product of the type's width, which vectors have, too; a division they have not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from treadle.ir import DType
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node
+from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.traversal import all_nodes
+
+_UNSIGNED = {
+    8: DType.UINT8, 16: DType.UINT16, 32: DType.UINT32, 64: DType.UINT64,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Test:
+    """Whether `number` is `remainder` more than a multiple of `divisor`."""
+
+    number: Node
+    divisor: int
+    remainder: int
+
+
+def with_remainder_tests(kernel: Kernel) -> Kernel:
+    """The kernel without divisions in such tests; itself if it has none."""
+    found = {node: test for node in all_nodes(kernel.main) if (test := _test(node)) is not None}
+    if not found:
+        return kernel
+    rules = {Elementwise: _Writer(found).elementwise}
+    return remove_dead_nodes(rebuilt(kernel, rules))
+
+
+def _test(node: Node) -> _Test | None:
+    """The test that a comparison is, if its numbers are known."""
+    if node.op != Elementwise("equal"):
+        return None
+    for rest, other in (node.operands, node.operands[::-1]):
+        remainder = _constant(other)
+        if remainder is None or rest.op not in (Elementwise("mod"), Elementwise("fmod")):
+            continue
+        number, by = rest.operands
+        divisor = _constant(by)
+        is_whole = rest.dtype.numpy.kind in "iu" and number.shape == node.shape
+        least = 0 if rest.op == Elementwise("fmod") else 1
+        if divisor is None or not is_whole or not 0 <= remainder < divisor or divisor == 1:
+            continue
+        if least or not remainder:
+            return _Test(number, divisor, remainder)
+    return None
+
+
+def _constant(node: Node) -> int | None:
+    """The number that a constant of one element holds."""
+    if not isinstance(node.op, Constant) or not node.is_single:
+        return None
+    if node.dtype.numpy.kind not in "iu":
+        return None
+    return int(np.asarray(node.op.array).item())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Writer:
+    """The rule for functions; `tests` are the comparisons that are written anew."""
+
+    tests: Mapping[Node, _Test]
+
+    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
+        """The test of a remainder as a comparison of a product; another function unchanged."""
+        test = self.tests.get(node)
+        if test is None:
+            return copied(rebuild, node)
+        made = _compared(rebuild.builder, rebuild.nodes[test.number], test)
+        return rebuild.builder.reshape(made, rebuild.shape(node))
+
+
+def _compared(builder: KernelBuilder, number: Node, test: _Test) -> Node:
+    dtype = number.dtype
+    width, info = dtype.bits, np.iinfo(dtype.numpy)
+    zeros = (test.divisor & -test.divisor).bit_length() - 1
+    odd = test.divisor >> zeros
+    if odd == 1:
+        mask = builder.scalar(test.divisor - 1, dtype)
+        rest = builder.scalar(test.remainder, dtype)
+        return builder.map("equal", builder.map("and", number, mask), rest, dtype=DType.BOOL)
+    inverse, whole = pow(odd, -1, 1 << width), 1 << width
+    first = -((test.remainder - int(info.min)) // test.divisor)
+    last = (int(info.max) - test.remainder) // test.divisor
+    shift = -(test.remainder * inverse + (first << zeros))
+    unsigned = _UNSIGNED[width]
+    bare = number if dtype is unsigned else builder.map("cast", number, dtype=unsigned)
+    product = builder.map("mul", bare, builder.scalar(inverse % whole, unsigned))
+    moved = builder.map("add", product, builder.scalar(shift % whole, unsigned))
+    turned = _rotated(builder, moved, zeros)
+    return builder.map(
+        "less_equal", turned, builder.scalar(last - first, unsigned), dtype=DType.BOOL
+    )
+
+
+def _rotated(builder: KernelBuilder, number: Node, by: int) -> Node:
+    """The bits of an unsigned number rotated to the right."""
+    if not by:
+        return number
+    width, dtype = number.dtype.bits, number.dtype
+    low = builder.map("shr", number, builder.scalar(by, dtype))
+    high = builder.map("shl", number, builder.scalar(width - by, dtype))
+    return builder.map("or", low, high)

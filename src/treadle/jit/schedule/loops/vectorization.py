@@ -1,0 +1,120 @@
+"""Vectorization: iterations that do not need each other are computed side by side, in vector lanes.
+
+    y[t] = f(x[t], x[t-1], ...)          a map; shift registers are windows over their history
+    s = s + f(x[t])                      a reduction of whole numbers, or a minimum or maximum
+
+LLVM's loop vectorizer does it where a loop has no call, no branch out and no safepoint inside. The
+loop is therefore strip-mined (codegen/loops/strip_mining.py): a safepoint once in a strip of many
+iterations. Sums of floats and other linear recurrences are for the parallel prefix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.jit.kernel.element_types import is_float
+from treadle.jit.kernel.ir import (
+    CarriedArg,
+    Concat,
+    Constant,
+    Elementwise,
+    InductionVar,
+    Loop,
+    Node,
+    Reduce,
+    Reshape,
+    ScanSlice,
+    View,
+)
+from treadle.jit.kernel.traversal import word_of
+from treadle.jit.schedule.carried_storage import Registers, Window
+from treadle.jit.schedule.dependence import LoopDependence
+from treadle.jit.schedule.loops.facts import LoopFacts
+
+_STRIP = 2048
+_MAX_ELEMENTS, _MIN_ITERATIONS = 128, 16
+"""The elements that an iteration may compute: the code is written out."""
+_STRAIGHT = (
+    CarriedArg, Concat, Constant, Elementwise, InductionVar, Reduce, Reshape, ScanSlice, View,
+)  # fmt: skip
+_OF_FLOATS, _OF_INTEGERS = ("min", "max"), ("min", "max", "add", "mul", "and", "or", "xor")
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorization:
+    """A loop in strips of `strip` iterations, in each of which LLVM fills vectors with them."""
+
+    strip: int
+
+    def __str__(self) -> str:
+        return f"vectors of iterations, in strips of {self.strip}"
+
+
+def vectorization_of(facts: LoopFacts) -> Vectorization | str:
+    """The strips of a loop, or why its iterations are not computed side by side."""
+    op = facts.op
+    if op.has_condition or op.next_condition is not None:
+        return "it has a condition"
+    if facts.kernel.limits_memory or facts.kernel.is_profiled:
+        return "each iteration is measured"
+    if isinstance(op.extent, int) and op.extent < _MIN_ITERATIONS:
+        return "it has few iterations"
+    return _obstacle_of_carried(facts) or _obstacle(facts) or Vectorization(_STRIP)
+
+
+def _obstacle(facts: LoopFacts) -> str:
+    """What keeps the body from being straight-line code of scalars; "" if nothing does."""
+    computed = 0
+    for node in facts.op.body.nodes:
+        if not isinstance(node.op, _STRAIGHT):
+            return f"{word_of(node)} may fail or loops"
+        if not facts.is_in_registers(node):
+            return f"{word_of(node)} is an array"
+        computed += node.size if isinstance(node.op, Elementwise) else 0
+    return "its body is long" if computed > _MAX_ELEMENTS else ""
+
+
+def _obstacle_of_carried(facts: LoopFacts) -> str:
+    """Which carried value one iteration needs from the one before; "" if none does."""
+    op, dependence = facts.op, facts.dependence
+    shifted: set[Node] = set()
+    late: set[Node] = set()
+    for number, (state, storage) in enumerate(zip(op.states, facts.carried, strict=True)):
+        if isinstance(storage, Window):
+            continue
+        if not isinstance(storage, Registers):
+            return f"carried {number} is an array"
+        if _is_reduced(state, dependence.steps[number]):
+            late.add(state)
+        else:
+            shifted.add(state)
+    for stack in op.stacks:
+        if dependence.states_of(stack.element) & late:
+            return "a stacked output has the results of earlier iterations"
+    return _chain(op, dependence, shifted, late)
+
+
+def _is_reduced(state: Node, step: str) -> bool:
+    return step in (_OF_FLOATS if is_float(state.dtype) else _OF_INTEGERS)
+
+
+def _chain(op: Loop, dependence: LoopDependence, shifted: set[Node], late: set[Node]) -> str:
+    """Which value needs more of earlier iterations than its own sum, or values shifted by a few.
+
+    Shifted values must go back to what the loop reads: s2 = s1, s1 = f(x).
+    """
+    known = {state for state in op.states if state not in shifted | late}
+    waiting = dict(enumerate(op.states))
+    while waiting:
+        ready = [
+            number
+            for number, state in waiting.items()
+            if dependence.states_of(op.nexts[number]) <= known | ({state} & late)
+            or op.nexts[number] is state
+        ]
+        if not ready:
+            return f"carried {min(waiting)} is computed from earlier iterations"
+        for number in ready:
+            state = waiting.pop(number)
+            known |= {state} - late
+    return ""

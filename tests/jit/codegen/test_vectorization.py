@@ -1,0 +1,162 @@
+"""Loops whose iterations are computed side by side: maps, windows, sums of whole numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle
+from tests.jit.kernel_text import run_kernel
+from tests.jit.native import HEAD, check, natives
+from treadle.jit.runtime.invoke import CompiledKernel
+
+LENGTHS = (0, 1, 17, 2047, 4100)
+"""Around the strips of 2048 iterations, and shorter than vectors and windows."""
+
+MAP = """kernel
+  %x: float32[n0] = input 0
+  %a: float32[] = input 1
+  %1 = loop length n0 extent n0
+    %v: float32[] = scan slice along 0 of %x
+    %p: float32[] = mul %v, %a
+    %t: float32[] = tanh %p
+    %y: float32[] = add %t, %v
+    stack %y along 0
+  %ys: float32[n0] = result 0 of %1
+  return %ys"""
+
+COUNT = """kernel
+  %x: int64[n0] = input 0
+  %s0: int64[] = input 1
+  %b0: int64[] = input 2
+  %1 = loop length n0 extent n0 carries %s = %s0, %b = %b0
+    %s: int64[] = carried 0
+    %b: int64[] = carried 1
+    %i: int64[] = induction variable
+    %v: int64[] = scan slice along 0 of %x
+    %p: int64[] = mul %v, %i
+    %sum: int64[] = add %s, %p
+    %most: int64[] = max %b, %v
+    yield %sum, %most
+  %sn: int64[] = result 0 of %1
+  %bn: int64[] = result 1 of %1
+  return %sn, %bn"""
+
+SHIFTED = """kernel
+  %x: float32[n0] = input 0
+  %a0: float32[] = input 1
+  %b0: float32[] = input 2
+  %1 = loop length n0 extent n0 carries %a = %a0, %b = %b0
+    %a: float32[] = carried 0
+    %b: float32[] = carried 1
+    %v: float32[] = scan slice along 0 of %x
+    %low: float32[] = min %a, %b
+    %high: float32[] = max %a, %b
+    %m: float32[] = min %high, %v
+    %y: float32[] = max %low, %m
+    yield %v, %a
+    stack %y along 0
+  %an: float32[] = result 0 of %1
+  %bn: float32[] = result 1 of %1
+  %ys: float32[n0] = result 2 of %1
+  return %an, %bn, %ys"""
+
+
+def counts_of(session: treadle.InferenceSession) -> dict[str, int]:
+    """The counts of the only kernel of a session."""
+    ((made,),) = ([*native.cache.compiled.values()] for native in natives(session))
+    assert isinstance(made, CompiledKernel)
+    return dict(made.code.counts)
+
+
+def fir(taps: int, order: str, function: str = "ReduceSum") -> str:
+    """A Scan over samples with the last ones as its state."""
+    kept, joined = {"last": ("one", "kept, new"), "first": ("zero", "new, kept")}[order]
+    end = taps if order == "last" else taps - 1
+    return f"""g (float[T] x, float[{taps}] taps, float[{taps}] none)
+      => (float[{taps}] last, float[T] ys) {{
+      zero = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      end = Constant <value = int64[1] {{{end}}}> ()
+      last, ys = Scan <num_scan_inputs = 1, body = b (float[{taps}] line, float v)
+        => (float[{taps}] moved, float y) {{
+        kept = Slice (line, {kept}, end, zero)
+        new = Unsqueeze (v, zero)
+        moved = Concat <axis = 0> ({joined})
+        products = Mul (moved, taps)
+        y = {function} <keepdims = 0> (products)
+      }}> (none, x)
+    }}"""
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_map(length: int, rng: np.random.Generator) -> None:
+    x, a = rng.standard_normal(length).astype(np.float32), np.float32(0.7)
+    (found,) = run_kernel(MAP, x, a)
+    np.testing.assert_allclose(found, np.tanh(x * a) + x, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_sums_and_maxima_of_whole_numbers(length: int, rng: np.random.Generator) -> None:
+    x = rng.integers(-(2**62), 2**62, length)
+    total, most = run_kernel(COUNT, x, np.int64(5), np.int64(-9))
+    with np.errstate(over="ignore"):
+        assert total == np.int64(5) + np.sum(x * np.arange(length), dtype=np.int64)
+    assert most == max([-9, *x.tolist()])
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_shifted_scalars(length: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal(length).astype(np.float32)
+    last, before, found = run_kernel(SHIFTED, x, np.float32(2), np.float32(3))
+    whole = np.concatenate([np.float32([3, 2]), x])
+    windows = np.stack([whole[k : k + length] for k in range(3)])
+    np.testing.assert_array_equal(found, np.median(windows, axis=0))
+    assert (last, before) == (whole[-1], whole[-2])
+
+
+@pytest.mark.parametrize(("taps", "order"), [(2, "last"), (5, "first"), (16, "last")])
+def test_windows(taps: int, order: str, rng: np.random.Generator) -> None:
+    def feed(length: int) -> dict[str, Any]:
+        made = {"x": length, "taps": taps, "none": taps}
+        return {name: rng.standard_normal(n).astype(np.float32) for name, n in made.items()}
+
+    check(fir(taps, order), *map(feed, LENGTHS))
+
+
+@pytest.mark.parametrize("function", ["ReduceMax", "ReduceMean"])
+def test_windows_of_other_reductions(function: str, rng: np.random.Generator) -> None:
+    feed = {
+        name: rng.uniform(0.5, 1.5, n).astype(np.float32)
+        for name, n in {"x": 2100, "taps": 8, "none": 8}.items()
+    }
+    check(fir(8, "last", function), feed)
+
+
+def test_what_is_vectorized_is_told(rng: np.random.Generator) -> None:
+    session = treadle.InferenceSession(HEAD + fir(8, "last"), engines=("jit", "interp"))
+    made = {"x": 40, "taps": 8, "none": 8}
+    session.run(None, {n: rng.standard_normal(k).astype(np.float32) for n, k in made.items()})
+    assert counts_of(session)["vectorized"] == 1
+    assert "several iterations at once" in session.explain()
+
+
+def test_a_time_limit_ends_a_long_loop() -> None:
+    text = """g (int64 n) => (int64 s) {
+      yes = Constant <value = bool {1}> ()
+      zero = Constant <value = int64 {0}> ()
+      three = Constant <value = int64 {3}> ()
+      s = Loop (n, yes, zero) <body = b (int64 i, bool go, int64 s) => (bool gone, int64 so) {
+        gone = Identity (go)
+        cube = Mul (i, i)
+        more = BitwiseXor (cube, three)
+        so = Add (s, more)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, {"n": np.int64(20)})
+    assert counts_of(session)["vectorized"] == 1
+    with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.05"):
+        session.run(None, {"n": np.int64(10**13)}, treadle.RunOptions(max_seconds=0.05))
