@@ -19,6 +19,7 @@ import numpy as np
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node
 from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
 from treadle.jit.kernel.traversal import all_nodes
@@ -42,8 +43,7 @@ def with_remainder_tests(kernel: Kernel) -> Kernel:
     found = {node: test for node in all_nodes(kernel.main) if (test := _test(node)) is not None}
     if not found:
         return kernel
-    rules = {Elementwise: _Writer(found).elementwise}
-    return remove_dead_nodes(rebuilt(kernel, rules))
+    return remove_dead_nodes(rebuilt(kernel, {Elementwise: _Writer(found).elementwise}))
 
 
 def _test(node: Node) -> _Test | None:
@@ -91,7 +91,9 @@ class _Writer:
 
 def _compared(builder: KernelBuilder, number: Node, test: _Test) -> Node:
     dtype = number.dtype
-    width, info = dtype.bits, np.iinfo(dtype.numpy)
+    width = dtype.bits
+    lowest = -(1 << (width - 1)) if is_signed(dtype) else 0
+    highest = lowest + (1 << width) - 1
     zeros = (test.divisor & -test.divisor).bit_length() - 1
     odd = test.divisor >> zeros
     if odd == 1:
@@ -99,8 +101,8 @@ def _compared(builder: KernelBuilder, number: Node, test: _Test) -> Node:
         rest = builder.scalar(test.remainder, dtype)
         return builder.map("equal", builder.map("and", number, mask), rest, dtype=DType.BOOL)
     inverse, whole = pow(odd, -1, 1 << width), 1 << width
-    first = -((test.remainder - int(info.min)) // test.divisor)
-    last = (int(info.max) - test.remainder) // test.divisor
+    first = -((test.remainder - lowest) // test.divisor)
+    last = (highest - test.remainder) // test.divisor
     shift = -(test.remainder * inverse + (first << zeros))
     unsigned = _UNSIGNED[width]
     bare = number if dtype is unsigned else builder.map("cast", number, dtype=unsigned)
