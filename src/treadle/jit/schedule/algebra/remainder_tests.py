@@ -76,7 +76,7 @@ def _constant(node: Node) -> int | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Writer:
-    """The rule for functions; `tests` are the comparisons that are written anew."""
+    """The rule for functions; `tests` are the comparisons to replace."""
 
     tests: Mapping[Node, _Test]
 
