@@ -130,14 +130,14 @@ def test_results_and_boxed_results_are_of_the_main_block() -> None:
 def _main(*nodes: Node) -> str:
     kernel = parse_kernel(f"{HEAD}  return %x")
     for node in nodes:
-        kernel.main.nodes.append(replace(node, home=kernel.main) if node.home.name == "" else node)
+        kernel.main.nodes.append(node if node.home else replace(node, home=kernel.main))
     return "\n".join(violations(kernel))
 
 
 def test_a_node_is_once_in_its_block_and_after_its_operands():
     elsewhere = Block("elsewhere")
     early = Node(Elementwise("neg"), DType.FLOAT32, (), (), elsewhere)
-    late = Node(Elementwise("neg"), DType.FLOAT32, (), (early,), Block(""))
+    late = Node(Elementwise("neg"), DType.FLOAT32, (), (early,), Block("freed"))
     assert "which is not defined before it" in _main(late)
     assert "it is at home in elsewhere" in _main(early)
     assert "it occurs there twice" in _main(early, early)

@@ -275,3 +275,27 @@ def _words(module: llvm.Module, hint: str) -> list[Any]:
     name, _, number = hint.partition("=")
     words: list[Any] = [llvm.MetaDataString(module, f"llvm.loop.{name}")]
     return [*words, llvm.Constant(I32, int(number))] if number else words
+
+
+def text_of(module: llvm.Module) -> str:
+    """The text of a finished module, which must not be used after this.
+
+    The objects of llvmlite refer to each other in circles, a block to its function and the function
+    to its blocks. Taken apart, they are freed at once, not by Python's cycle collector.
+    """
+    text = str(module)
+    for part in list(_parts(module)):
+        vars(part).clear()
+    return text
+
+
+def _parts(module: llvm.Module) -> Iterator[Any]:
+    yield module
+    yield from module.metadata
+    for value in module.global_values:
+        yield value
+        if isinstance(value, llvm.Function):
+            yield from (*value.args, value.return_value)
+            for block in value.blocks:
+                yield block
+                yield from block.instructions

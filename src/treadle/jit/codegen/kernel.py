@@ -15,7 +15,7 @@ from treadle.jit.codegen.clock import has_clocks, timed_kernel
 from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, SafepointState
 from treadle.jit.codegen.debug_locations import keep_own_locations, line_numbers
 from treadle.jit.codegen.element_access import ElementAccess
-from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.function_builder import FunctionBuilder, text_of
 from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
 from treadle.jit.codegen.iteration_space import copy_node
@@ -101,7 +101,7 @@ def emit_kernel(
     e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))
     return KernelArtifact(
-        str(module),
+        text_of(module),
         tuple(slots.slots),
         slots.size,
         grown,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
@@ -19,6 +19,12 @@ _POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 _PROBES = 3
 _CACHE_LINE_BYTES = 64
 _CONTIGUOUS = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
+
+
+@lru_cache(maxsize=1024)
+def words_type(count: int) -> Any:
+    """The ctypes type of so many 64-bit words; ctypes makes a new one, a cycle, each time."""
+    return ctypes.c_int64 * count
 
 
 def address(array: Any) -> int:

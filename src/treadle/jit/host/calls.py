@@ -13,7 +13,7 @@ import numpy as np
 from treadle import ops
 from treadle.ir import DType, Leaf, show_shape
 from treadle.jit.host.array_memory import data_pointer_slot as memory_words
-from treadle.jit.host.array_memory import row_major
+from treadle.jit.host.array_memory import row_major, words_type
 from treadle.jit.host.boxed_values import is_box_op
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.kernel.declined import Declined
@@ -52,7 +52,7 @@ def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callabl
     assert isinstance(op, HostCall)
     prepared = None if op.leaf.domain == BOXED_DOMAIN else kernels.prepare(op.leaf)
     sides = _CallSignature.of(node, op)
-    find = _remembering((ctypes.c_int64 * count_words(node)).from_address)
+    find = _remembering(words_type(count_words(node)).from_address)
 
     def bind(objects: list[Any]) -> Callable[[int], object]:
         run = prepared or is_box_op(op.leaf, objects)

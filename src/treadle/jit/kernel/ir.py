@@ -43,6 +43,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from treadle.ir import DType, Leaf
+from treadle.jit.kernel.enclosing import Enclosing
 from treadle.jit.kernel.plain_ops import (
     ArgTopK,
     CarriedArg,
@@ -251,12 +252,12 @@ Op = (
 )  # fmt: skip
 
 
-@dataclass(eq=False, slots=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Block:
     """Nodes in order. `parent` is the enclosing block; `is_loop`: it runs repeatedly."""
 
     name: str
-    parent: Block | None = None
+    parent: Enclosing[Block | None] = Enclosing(None)  # noqa: RUF009 (a descriptor)
     is_loop: bool = False
     nodes: list[Node] = field(default_factory=list)
 
@@ -266,15 +267,17 @@ class Block:
         return 0 if self.parent is None else self.parent.depth + 1
 
 
-@dataclass(frozen=True, eq=False, slots=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Node:
     """One value of a kernel. Loops and branches have no dtype of their own."""
+
+    __slots__ = ("_home", "dtype", "op", "operands", "shape")
 
     op: Op
     dtype: DType
     shape: Shape
     operands: tuple[Node, ...]
-    home: Block
+    home: Enclosing[Block] = Enclosing()  # noqa: RUF009 (a descriptor)
 
     @property
     def is_static(self) -> bool:

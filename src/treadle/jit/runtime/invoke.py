@@ -19,6 +19,7 @@ from treadle.jit.host.array_memory import (
     contiguous,
     data_pointer_slot,
     free,
+    words_type,
 )
 from treadle.jit.host.calls import host_call
 from treadle.jit.host.kernels import HostKernels
@@ -117,7 +118,7 @@ class CallLayout:
             if kind in kinds
         }
         return cls(
-            ctypes.c_int64 * len(code.slots), fixed.tobytes(), tuple(kinds.get("given", ())),
+            words_type(len(code.slots)), fixed.tobytes(), tuple(kinds.get("given", ())),
             tuple(kinds.get("result", ())), tuple(kinds.get("extent", ())), single.get("poll"),
             single.get("workspace"), {kind: single[kind] for kind in _BOUNDS if kind in single},
             single.get("team"),

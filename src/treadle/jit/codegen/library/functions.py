@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.function_builder import FunctionBuilder, text_of
 from treadle.jit.codegen.library.call import emit_call, workspace_bytes
 from treadle.jit.codegen.library.interface import (
     ARGUMENT,
@@ -87,7 +87,7 @@ def emit_library(
     _emit_choice(module, f"{prefix}_shapes", I32, 2, fits, tell, UNMATCHED, target)
     _emit_choice(module, f"{prefix}_workspace", word, 1, fits, room, 0, target)
     _emit_choice(module, f"{prefix}_run", I32, 3, fits, run, UNMATCHED, target)
-    return str(module)
+    return text_of(module)
 
 
 def _run_better(
@@ -176,7 +176,7 @@ def emit_reasons(target: Target) -> str:
         if words:
             choice.add_case(llvm.Constant(I32, status), block)
     w.close_entry()
-    return str(module)
+    return text_of(module)
 
 
 def emit_data(constants: Sequence[tuple[str, bytes]]) -> str:
@@ -187,4 +187,4 @@ def emit_data(constants: Sequence[tuple[str, bytes]]) -> str:
         data = llvm.GlobalVariable(module, kind, name)
         data.linkage, data.global_constant, data.align = "hidden", True, 64
         data.initializer = llvm.Constant(kind, bytearray(content or b"\0"))
-    return str(module)
+    return text_of(module)
