@@ -4,7 +4,7 @@
 
 An answer of the default engines that is not interp's is printed, and so is an error where interp
 answers; a child process that dies or is silent for too long is, too. Flags are tried as 0 and 1
-alone, and no texts as a reduction of a loss, since the standard gives others no meaning.
+alone, since the standard gives others no meaning.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ def _compare(every: int, after: int, only: list[str]) -> None:
 
 def _is_other_flag(change: str) -> bool:
     name, equals, value = change.partition("=")
-    told = name in _FLAGS and value not in ("'0'", "'1'", "'None'")
-    return bool(equals) and (told or name == "reduction")
+    return bool(equals) and name in _FLAGS and value not in ("'0'", "'1'", "'None'")
 
 
 def _feeds(model: onnx.ModelProto, data: list[object]) -> _Feeds | None:

@@ -13,6 +13,7 @@ SCHEMAS = [
     ("Concat(x, x)", "CF209", "Concat-13 has no attribute axis"),
     ("Concat<axis=0.5>(x, x)", "CF210", "axis is of kind float, wanted int"),
     ("Relu<alpha=0.5>(x)", "CF211", "Relu-14 knows no attribute alpha"),
+    ('Gelu<approximate="fast">(x)', "CF214", 'approximate of Gelu-20 is "fast"'),
     ("Not(x)", "CF301", "x is float32[2], Not-1 does not accept this type for X"),
     ("Add(x, n)", "CF301", "n is int64[2] and x is tensor(float), Add wants both of one type"),
 ]

@@ -99,6 +99,41 @@ def test_axes_that_do_not_exist(op):
         run(["interp"], node, {"x": np.ones((2, 2), np.float32)}, 11)
 
 
+X = np.ones((1, 3, 1), np.float32)
+
+
+@BOTH
+def test_axes_that_are_given_but_none_remove_no_axis(engines):
+    node = helper.make_node("Squeeze", ["x", "axes"], ["y"])
+    (y,) = run(engines, node, {"x": X, "axes": np.zeros(0, np.int64)})
+    assert y.shape == X.shape
+    node = helper.make_node("Squeeze", ["x"], ["y"])
+    node.attribute.add(name="axes", type=onnx.AttributeProto.INTS)
+    (y,) = run(engines, node, {"x": X}, 11)
+    assert y.shape == X.shape
+    (y,) = run(engines, helper.make_node("Squeeze", ["x"], ["y"]), {"x": X})
+    assert y.shape == (3,)
+
+
+@BOTH
+@pytest.mark.parametrize("extents", [(1, 1), (1, 3), (3, 1), (3, 3)])
+def test_an_only_aligned_pixel_is_at_the_lower_end(engines, extents):
+    theta = np.array([[[2.0, 3, 5], [7, 11, 13]]], np.float32)
+    node = helper.make_node("AffineGrid", ["theta", "size"], ["y"], align_corners=1)
+    (y,) = run(engines, node, {"theta": theta, "size": np.array([1, 1, *extents])}, 20)
+    assert y[0, 0, 0].tolist() == [2 * -1 + 3 * -1 + 5, 7 * -1 + 11 * -1 + 13]
+
+
+@BOTH
+@pytest.mark.parametrize("extent", [0, 2])
+def test_the_scale_of_nothing_but_zeros_is_1(engines, extent):
+    source = """<ir_version: 10, opset_import: ["" : 21]> g (float[n, 3] x)
+        => (uint8[n, 3] y, float scale, uint8 zero) { y, scale, zero = DynamicQuantizeLinear (x) }"""
+    session = treadle.InferenceSession(source, engines=engines)
+    y, scale, zero = session.run(None, {"x": np.zeros((extent, 3), np.float32)})
+    assert (y.tolist(), scale, zero) == ([[0, 0, 0]] * extent, 1, 0)
+
+
 def tensor(values, dtype):
     return numpy_helper.from_array(np.array(values, dtype))
 

@@ -8,7 +8,8 @@ from treadle import ops
 from treadle.checks.arity import counted, ordinal
 from treadle.checks.rules import finding
 from treadle.errors import Finding
-from treadle.ir import Kind, Leaf, Model, Tensor, omissions, show_type
+from treadle.ir import Attribute, Kind, Leaf, Model, Tensor, omissions, show_type
+from treadle.messages import brief
 
 _ALONG_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 _CONTROL_FLOW = ("If", "Loop", "Scan")
@@ -84,11 +85,22 @@ def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
         elif attribute.kind is not wanted.kind:
             message = f"{name} is of kind {attribute.kind.value}, wanted {wanted.kind.value}"
             yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
+        else:
+            yield from _texts(leaf, name, attribute, path)
     for name in _block_attributes(leaf):
         wanted = schema.attributes.get(name)
         if wanted is not None and wanted.kind not in (Kind.GRAPH, Kind.GRAPHS):
             message = f"{name} is a graph, wanted {wanted.kind.value}"
             yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
+
+
+def _texts(leaf: Leaf, name: str, attribute: Attribute, path: str) -> Iterator[Finding]:
+    listed, given = ops.listed_texts(leaf, name), attribute.value
+    if not listed or not isinstance(given, bytes) or given in [t.encode() for t in listed]:
+        return
+    shown = brief(given.decode(errors="replace"))
+    message = f'{name} of {leaf.op}-{leaf.version} is "{shown}"'
+    yield finding("CF214", path, message, f"write one of {', '.join(listed)}")
 
 
 def _block_attributes(leaf: Leaf) -> list[str]:

@@ -27,6 +27,8 @@ Pools, Conv           with auto_pad SAME and a stride beyond the kernel: the fir
 MeanVarianceNormali.  the variance is a difference, and NaN comes of one that rounds below 0
 ConvTranspose         with auto_pad SAME: padding that would be negative is left out
 TreeEnsemble          the numbers of the transforms SOFTMAX and LOGISTIC are exchanged
+Squeeze               of axes that are given, but none: every axis of extent 1 is removed
+AffineGrid            with align_corners: an only pixel of an axis is at 1, not at -1
 CenterCropPad         a shape of fewer extents than axes is accepted
 NaN as an attribute   it is read as an attribute that is left out: Attention's scale, clip of RNN
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
@@ -115,6 +117,23 @@ def _may_lack_extents(step: Leaf) -> bool:
     if not axes and isinstance(image, Tensor) and image.shape is not None:
         axes = len(image.shape)
     return not axes or not known or known[0] != axes
+
+
+def _may_have_no_axes(step: Leaf) -> bool:
+    """Whether axes are given and not known to be one or more."""
+    axes = _operand(step, 1)
+    if axes is None:
+        return "axes" in step.attributes and not _list(step, "axes")
+    shape = axes.inferred.shape if isinstance(axes.inferred, Tensor) else None
+    return not shape or not isinstance(shape[0], int) or shape[0] == 0
+
+
+def _may_align_one_pixel(step: Leaf) -> bool:
+    made = step.results[0]
+    shape = made.inferred.shape if made is not None and isinstance(made.inferred, Tensor) else None
+    return bool(_whole(step, "align_corners")) and (
+        shape is None or any(not isinstance(extent, int) or extent == 1 for extent in shape[1:-1])
+    )
 
 
 def _counts(step: Leaf) -> bool:
@@ -261,6 +280,8 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives qk_matmul_output in another form"),
     ("", "CenterCropPad"): (_may_lack_extents, "accepts a shape of fewer extents than axes"),
+    ("", "Squeeze"): (_may_have_no_axes, "removes all axes of extent 1 if axes is empty"),
+    ("", "AffineGrid"): (_may_align_one_pixel, "places an only pixel at 1, not at -1"),
     ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),
     **{("", op): (_counts, "adds whole numbers as float64") for op in _SUMS},
     ("", "Shrink"): (_is_double, "subtracts the bias of Shrink in float32"),

@@ -22,6 +22,7 @@ from treadle.ops.evaluate import Prepared, bind_kernel, describe, ignore_fp_warn
 from treadle.ops.fold import EXACT, fold, is_repeatable
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
+from treadle.ops.listed_texts import listed_texts
 from treadle.ops.proto import (
     attribute_from_proto,
     attribute_kind,
@@ -103,6 +104,7 @@ __all__ = [
     "kernels",
     "known_operators",
     "leaf_to_proto",
+    "listed_texts",
     "memory_of_machine",
     "missed_input",
     "multiplications",

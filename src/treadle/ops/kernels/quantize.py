@@ -86,9 +86,13 @@ def dequantize_linear(
 
 @evaluates("DynamicQuantizeLinear", 11)
 def dynamic_quantize_linear(x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Quantize x to uint8 with a scale and zero point from its range, extended to include 0."""
+    """Quantize x to uint8 with a scale and zero point from its range, extended to include 0.
+
+    Where all of x is 0, or x is empty, the standard's formula divides 0 by 0. The scale is 1 then,
+    as in onnxruntime.
+    """
     low, high = min(x.min(initial=0), np.float32(0)), max(x.max(initial=0), np.float32(0))
-    scale = np.asarray((high - low) / np.float32(255), np.float32)
+    scale = np.asarray(1 if low == high else (high - low) / np.float32(255), np.float32)
     zero = np.asarray(np.clip(np.rint((0 - low) / scale) if scale else 0, 0, 255)).astype(np.uint8)
     return (quantize_to(x / scale, zero) if scale else np.full_like(x, zero, np.uint8)), scale, zero
 

@@ -117,7 +117,10 @@ def dequantize_linear(builder: KernelBuilder, operands: Operands, attributes: At
 def dynamic_quantize_linear(
     builder: KernelBuilder, operands: Operands, _: Attributes
 ) -> Sequence[Node]:
-    """Quantize x to uint8 with a scale and zero point from its range, extended to include 0."""
+    """Quantize x to uint8 with a scale and zero point from its range, extended to include 0.
+
+    The scale of a tensor of zeros is 1, as in the kernel of interp.
+    """
     (x,) = operands
     if not x.is_static or not x.size:
         raise Declined("the range of a tensor that may be empty")
@@ -125,9 +128,12 @@ def dynamic_quantize_linear(
     axes = range(len(x.shape))
     low = builder.map("min", reduced(builder, "min", x, axes, keep=False), nought)
     high = builder.map("max", reduced(builder, "max", x, axes, keep=False), nought)
-    scale = builder.map("div", builder.map("sub", high, low), most)
-    is_flat = builder.map("equal", scale, nought, dtype=DType.BOOL)
-    divisor = builder.map("where", is_flat, builder.scalar(1.0, x.dtype), scale, dtype=x.dtype)
+    one, extent = builder.scalar(1.0, x.dtype), builder.map("sub", high, low)
+    is_flat = builder.map("equal", extent, nought, dtype=DType.BOOL)
+    quotient = builder.map("div", extent, most)
+    scale = builder.map("where", is_flat, one, quotient, dtype=x.dtype)
+    has_none = builder.map("equal", scale, nought, dtype=DType.BOOL)
+    divisor = builder.map("where", has_none, one, scale, dtype=x.dtype)
     below = builder.map("div", builder.map("sub", nought, low), divisor)
     zero = _saturated(builder, below, builder.scalar(0, DType.UINT8))
     return _saturated(builder, builder.map("div", x, divisor), zero), scale, zero
