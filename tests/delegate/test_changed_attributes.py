@@ -127,8 +127,10 @@ def test_an_only_aligned_pixel_is_at_the_lower_end(engines, extents):
 @BOTH
 @pytest.mark.parametrize("extent", [0, 2])
 def test_the_scale_of_nothing_but_zeros_is_1(engines, extent):
-    source = """<ir_version: 10, opset_import: ["" : 21]> g (float[n, 3] x)
-        => (uint8[n, 3] y, float scale, uint8 zero) { y, scale, zero = DynamicQuantizeLinear (x) }"""
+    source = """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[n, 3] x) => (uint8[n, 3] y, float scale, uint8 zero) {
+            y, scale, zero = DynamicQuantizeLinear (x)
+        }"""
     session = treadle.InferenceSession(source, engines=engines)
     y, scale, zero = session.run(None, {"x": np.zeros((extent, 3), np.float32)})
     assert (y.tolist(), scale, zero) == ([[0, 0, 0]] * extent, 1, 0)

@@ -9,9 +9,8 @@ from typing import Any
 from treadle import ops
 from treadle.errors import KernelError, LimitExceeded, Unsupported
 from treadle.interp.executable import Executable, with_location
-from treadle.interp.long_kernels import is_long_for, run_abandonable
 from treadle.ir import Leaf
-from treadle.plan import RunContext
+from treadle.plan import RunContext, is_long_for, run_abandonable
 from treadle.tracing import Iterations
 
 

@@ -9,6 +9,7 @@ from treadle.plan.engines import (
     RecordStore,
     Verdict,
 )
+from treadle.plan.long_kernels import is_long_for, run_abandonable
 from treadle.plan.offload_cost import is_compute_heavy
 from treadle.plan.planner import INTERP, Declined, interp_only, plan
 from treadle.plan.region_growing import steps_between
@@ -53,7 +54,9 @@ __all__ = [
     "interp_only",
     "is_compute_heavy",
     "is_long",
+    "is_long_for",
     "plan",
+    "run_abandonable",
     "snapshot",
     "steps_between",
     "whole_region",

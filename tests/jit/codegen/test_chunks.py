@@ -115,3 +115,19 @@ def test_a_run_stops_between_iterations_over_extents_known_as_it_runs(step):
     with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.01"):
         session.run(None, feeds, treadle.RunOptions(max_seconds=0.01))
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "size = Shape (s)  t, at = TopK (s, size)",
+        "size = Constant <value_ints = [150000]> ()  u, at = TopK (s, size)  t = Identity (s)",
+        "t = Neg (s)  u, at, back, counts = Unique (s)",
+    ],
+)
+def test_a_run_stops_inside_a_sort(step, rng):
+    session = treadle.InferenceSession(OPEN.format(step=step), engines=("jit", "interp"))
+    x = rng.normal(size=2_000_000).astype(np.float32)
+    feeds = {"n": np.array(1), "x": x, "order": np.arange(len(x))}
+    with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.01"):
+        session.run(None, feeds, treadle.RunOptions(max_seconds=0.01))

@@ -1,5 +1,7 @@
 """Where each operation of the kernel IR reads its operands."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of
@@ -63,15 +65,17 @@ WANTED = {
 }
 
 
-def nodes() -> dict[str, Node]:
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[dict[str, Node]]:
     """The nodes of the kernel by their names."""
     kernel = kernel_of(TEXT)
-    return {name: node for node, name in names_of(TEXT, kernel).items()}
+    yield {name: node for node, name in names_of(TEXT, kernel).items()}
+    del kernel  # which holds the blocks of the nodes
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_accesses(name: str) -> None:
-    assert " ".join(map(show_access, accesses_of(nodes()[name]))) == WANTED[name]
+def test_accesses(nodes: dict[str, Node], name: str) -> None:
+    assert " ".join(map(show_access, accesses_of(nodes[name]))) == WANTED[name]
 
 
 @pytest.mark.parametrize(
@@ -84,9 +88,7 @@ def test_accesses(name: str) -> None:
         ("next_row", "back", "(-t1+4, i0)"),
     ],
 )
-def test_accesses_compose(outer: str, inner: str, wanted: str) -> None:
+def test_accesses_compose(nodes: dict[str, Node], outer: str, inner: str, wanted: str) -> None:
     """`outer` reads something of which `inner` is the view."""
-    found = nodes()
-    assert (
-        show_access(composed(accesses_of(found[outer])[0], accesses_of(found[inner])[0])) == wanted
-    )
+    (first, *_), (second, *_) = accesses_of(nodes[outer]), accesses_of(nodes[inner])
+    assert show_access(composed(first, second)) == wanted

@@ -94,7 +94,8 @@ def test_loops_that_cannot_be_fused(old, new, reason):
     text = SECOND.replace(old, new).replace(
         "kernel\n", "kernel\n  %limit: float32[] = constant 4\n"
     )
-    first, second = (n for n in kernel_of(text).main.nodes if isinstance(n.op, Loop))
+    kernel = kernel_of(text)
+    first, second = (n for n in kernel.main.nodes if isinstance(n.op, Loop))
     assert obstacle(first, second).startswith(reason)
     assert loops(text) == 2
 
@@ -107,7 +108,8 @@ def test_two_of_three_loops_are_fused():
 def test_a_stack_in_another_order_is_not_consumed(old):
     new = old.replace("along 0", "along 0 from the last")
     text = SECOND.replace(old, new)
-    first, _ = (n for n in kernel_of(text).main.nodes if isinstance(n.op, Loop))
+    kernel = kernel_of(text)
+    first, _ = (n for n in kernel.main.nodes if isinstance(n.op, Loop))
     assert consumer_of(first) is None
     assert loops(text) == 2
 
@@ -121,7 +123,8 @@ def test_a_large_matrix_prevents_fusion():
         "    %row: float32[1,3] = view (i1) of %in\n"
         "    %wide: float32[1,400] = matmul %row, %w\n    %i: int64[]",
     ).replace("stack %g1 along 0", "stack %g1 along 0\n    stack %wide along 0")
-    first, second = (n for n in kernel_of(text).main.nodes if isinstance(n.op, Loop))
+    kernel = kernel_of(text)
+    first, second = (n for n in kernel.main.nodes if isinstance(n.op, Loop))
     assert obstacle(first, second) == "a body multiplies by a large matrix"
     assert "not one with the loop" in show_schedule(schedule_kernel(kernel_of(text), TARGET))
 

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from treadle.jit.host.kernels import HostKernels
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kind, Node
 from treadle.jit.kernel.traversal import is_known_kind
+from treadle.ops import Prepared
+from treadle.plan import RunContext, is_long_for, run_abandonable
 
 SHAPE_WORDS_PER_RESULT = -1
 """The marker for an extent that the call determines."""
@@ -36,8 +38,19 @@ _memory.restype, _memory.argtypes = (
 )  # fmt: skip
 
 
-def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callable[[int], object]]:
-    """The function of a HostCall, for a run's boxed values; takes the address of its 64-bit words.
+Call = Callable[[int], object]
+"""A host call as native code calls it; it takes the address of its 64-bit words."""
+
+
+class Bind(Protocol):
+    """Makes a host call for a run's boxed values, and for the run, if it may have to stop."""
+
+    def __call__(self, objects: list[Any], context: RunContext | None = None) -> Call:
+        """The call."""
+
+
+def host_call(node: Node, kernels: HostKernels) -> Bind:
+    """The function of a HostCall, for one run or for all.
 
         operand = address, and its dynamic extents
         result  = address of memory for it                          if its shape is known
@@ -54,8 +67,10 @@ def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callabl
     sides = _CallSignature.of(node, op)
     find = _remembering(words_type(count_words(node)).from_address)
 
-    def bind(objects: list[Any]) -> Callable[[int], object]:
+    def bind(objects: list[Any], context: RunContext | None = None) -> Call:
         run = prepared or is_box_op(op.leaf, objects)
+        if prepared is not None and context is not None and context.may_stop:
+            run = _stopping(prepared, op.leaf, context)
         readers, writers = sides.bound(objects)
 
         def call(address: int) -> object:
@@ -77,6 +92,18 @@ def host_call(node: Node, kernels: HostKernels) -> Callable[[list[Any]], Callabl
         return call
 
     return bind
+
+
+def _stopping(run: Prepared, leaf: Leaf, context: RunContext) -> Prepared:
+    """The kernel, from which a bounded run returns in time where its operands are large."""
+    is_long = is_long_for(leaf)
+
+    def run_in_time(operands: Sequence[Any]) -> tuple[Any, ...]:
+        if is_long(operands, 0.0, context):
+            return tuple(run_abandonable(run, operands, context, leaf.info.path))
+        return run(operands)
+
+    return run_in_time
 
 
 @dataclass(frozen=True, slots=True)

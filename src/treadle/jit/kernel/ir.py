@@ -266,6 +266,15 @@ class Block:
         """The number of enclosing blocks."""
         return 0 if self.parent is None else self.parent.depth + 1
 
+    def __getstate__(self) -> _BlockState:
+        return self.name, self.parent, self.is_loop, self.nodes
+
+    def __setstate__(self, state: _BlockState) -> None:
+        self.name, self.parent, self.is_loop, self.nodes = state
+
+
+_BlockState = tuple[str, Block | None, bool, list["Node"]]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
@@ -21,7 +21,7 @@ from treadle.jit.host.array_memory import (
     free,
     words_type,
 )
-from treadle.jit.host.calls import host_call
+from treadle.jit.host.calls import Bind, Call, host_call
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.artifact import KernelArtifact
@@ -52,7 +52,6 @@ _BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
 
 
 _NOTHING = nullcontext()
-Keeper = Callable[[list[Any]], Callable[[int], object]]
 
 
 class GuardFailed(FallbackRequired):
@@ -64,8 +63,9 @@ class CallLayout:
     """The slots of a kernel by kind, each with its number.
 
     `template` holds the constant slots; `given` and `results` lead to the words of arrays, `outs`
-    are written by the kernel, `bounds` hold the limits; `escapes` (host calls) and `laid` (packed
-    constants) are kept alive. `keepers` are host calls with boxed values, bound for each run.
+    are written by the kernel, `bounds` hold the limits; `laid` (packed constants) are kept alive.
+    `escapes` are host calls, with the call for runs without bounds; `keepers` are host calls with
+    boxed values, bound for each run.
     """
 
     type: Any
@@ -79,9 +79,9 @@ class CallLayout:
     thread_pool: int | None
     outs: Mapping[tuple[str, Any], int]
     rows: tuple[tuple[int, int], ...]
-    escapes: tuple[Callable[[int], object], ...]
+    escapes: tuple[tuple[int, Bind, Call], ...]
     laid: tuple[np.ndarray, ...]
-    keepers: tuple[tuple[int, Keeper], ...]
+    keepers: tuple[tuple[int, Bind], ...]
 
     @property
     def calls(self) -> bool:
@@ -107,11 +107,12 @@ class CallLayout:
             fixed[number] = address(clocks.words)
         escapes, keepers = [], []
         for number, node in kinds.get("escape", ()):
+            bind = host_call(node, kernels)
             if node.op.has_objects:
-                keepers.append((number, host_call(node, kernels)))
+                keepers.append((number, bind))
             else:
-                escapes.append(host_call(node, kernels)([]))
-                fixed[number] = id(escapes[-1])
+                escapes.append((number, bind, bind([])))
+                fixed[number] = id(escapes[-1][-1])
         single = {
             kind: kinds[kind][0][0]
             for kind in ("poll", "workspace", "team", *_BOUNDS)
@@ -197,7 +198,7 @@ def invoke(
     for number, extent in layout.extents:
         slots[number] = lengths[extent]
     objects = [] if objects is None else objects
-    _bind(layout, slots, keep, objects)
+    _bind(layout, slots, keep, objects, context)
     if layout.workspace is not None:
         workspace = _workspace(compiled.code.workspace + _WORKSPACE_ALIGNMENT)
         slots[layout.workspace] = (
@@ -229,11 +230,17 @@ def _with_objects(compiled: CompiledKernel, results: list[Any], objects: list[An
     return results
 
 
-def _bind(layout: CallLayout, slots: Any, keep: list[Any], objects: list[Any]) -> None:
+def _bind(
+    layout: CallLayout, slots: Any, keep: list[Any], objects: list[Any], context: RunContext
+) -> None:
     """Fill the slots of host calls for this run."""
-    for number, keeper in layout.keepers:
-        keep.append(keeper(objects))
+    for number, bind in layout.keepers:
+        keep.append(bind(objects, context))
         slots[number] = id(keep[-1])
+    if layout.escapes and context.may_stop:
+        for number, bind, _ in layout.escapes:
+            keep.append(bind([], context))
+            slots[number] = id(keep[-1])
 
 
 def _workspace(size: int) -> np.ndarray:

@@ -5,6 +5,7 @@ An entry is a key and, in the lower half of its bits, the position of the key.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -61,28 +62,33 @@ def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
     return function
 
 
-def radix_sort(builder: FunctionBuilder, type_: Any, places: int, *, is_signed: bool) -> Any:
-    """A function that sorts this many entries, with scratch memory of the same size.
+def sort_passes(
+    builder: FunctionBuilder, type_: Any, places: int, *, is_signed: bool
+) -> Iterator[Any]:
+    """The functions of a radix sort, to be called in order: an even number of them.
 
-    Digit by digit, from the last to the first. `places` is the number of digits of positions; it is
-    0 if the entries are in the order of their positions already.
+    Each takes entries, memory for as many, and their number, and orders them by one digit in the
+    other memory; the digits go from the last to the first. `places` is the number of digits of
+    positions; it is 0 if the entries are in the order of their positions already.
     """
     places += places % 2
-    name = f"sort_{'' if is_signed else 'u'}{type_.width}_{places}"
+    half = type_.width // 2
+    shifts = [*range(0, places * _DIGIT_BITS, _DIGIT_BITS), *range(half, 2 * half, _DIGIT_BITS)]
+    for shift in shifts:
+        is_turned = is_signed and shift == 2 * half - _DIGIT_BITS
+        yield _sort_pass(builder, type_, shift, is_turned=is_turned)
+
+
+def _sort_pass(builder: FunctionBuilder, type_: Any, shift: int, *, is_turned: bool) -> Any:
+    name = f"sort_{'' if is_turned else 'u'}{type_.width}_{shift}"
     found = builder.module.globals.get(name)
     if found is not None:
         return found
     function = llvm.Function(builder.module, llvm.FunctionType(VOID, [POINTER, POINTER, I64]), name)
     function.linkage = "internal"
-    source, target, count = function.args
     own = FunctionBuilder(builder.module, function, builder.target)
     counts = own.variable(I64, count=1 << _DIGIT_BITS)
-    half = type_.width // 2
-    shifts = [*range(0, places * _DIGIT_BITS, _DIGIT_BITS), *range(half, 2 * half, _DIGIT_BITS)]
-    for shift in shifts:
-        is_turned = is_signed and shift == 2 * half - _DIGIT_BITS
-        _pass(own, (source, target, count, counts), type_, shift, is_turned=is_turned)
-        source, target = target, source
+    _pass(own, (*function.args, counts), type_, shift, is_turned=is_turned)
     own.builder.ret_void()
     own.close_entry()
     return function

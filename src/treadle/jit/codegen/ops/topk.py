@@ -17,11 +17,12 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.allocation import allocate, new_heap_buffer
 from treadle.jit.codegen.buffer import Buffer, Flat, dense_strides
 from treadle.jit.codegen.context import OUT_OF_MEMORY, CodegenContext
-from treadle.jit.codegen.failure import fail_if
+from treadle.jit.codegen.failure import fail_if, is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
 from treadle.jit.codegen.llvm_types import I32, I64, memory_type, register_type
-from treadle.jit.codegen.ops.heap import heap_sift, radix_sort
+from treadle.jit.codegen.ops.heap import heap_sift, sort_passes
+from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, static_shape
 from treadle.jit.schedule.storage import Storage
@@ -35,6 +36,10 @@ _MIN_SORTED = 128
 _SORTED_SHARE = 16
 """All items are sorted if at least one in this many is wanted."""
 _DIGIT_BITS = 8
+_LONG = 2**18
+"""The items of a row from which it has safepoints."""
+_SIFT_NS, _SORT_NS = 50, 8
+"""The assumed nanoseconds of one sift, and of one item in a pass of a sort."""
 
 
 def emit_topk(context: CodegenContext, node: Node) -> None:
@@ -112,6 +117,7 @@ class _Heap:
         w, b = self.context.builder, self.context.builder.builder
         half = b.lshr(count, llvm.Constant(I64, 1))
         with w.range(half) as j:
+            self._poll(_SIFT_NS)
             at = b.sub(b.sub(half, llvm.Constant(I64, 1)), w.index(j))
             self._sift(count, at, b.load(self._at(at), typ=self.type))
         worst = w.variable(self.type, b.load(self._at(0), typ=self.type))
@@ -132,6 +138,7 @@ class _Heap:
         with e.access.scope():
             entry = self._entry(rest, at)
             with e.builder.rarely(self._compare("<", entry, b.load(worst, typ=self.type))):
+                self._poll(_SIFT_NS)
                 self._sift(e.builder.index(self.count), llvm.Constant(I64, 0), entry)
                 b.store(b.load(self._at(0), typ=self.type), worst)
 
@@ -159,14 +166,25 @@ class _Heap:
         """Sort the entries; those of a heap are unordered."""
         bits = self.extent.bit_length() if isinstance(self.extent, int) else _NARROW_BITS
         places = 0 if self.is_whole else -(-bits // _DIGIT_BITS)
-        function = radix_sort(self.context.builder, self.type, places, is_signed=self.is_signed)
-        self.context.builder.builder.call(function, [self.memory, self.spare, size])
+        memory, b = (self.memory, self.spare), self.context.builder.builder
+        passes = sort_passes(self.context.builder, self.type, places, is_signed=self.is_signed)
+        for function in passes:
+            b.call(function, [*memory, size])
+            memory = memory[::-1]
+            self._poll(self.context.builder.multiply(size, _SORT_NS))
+
+    def _poll(self, taken: Index) -> None:
+        """A safepoint inside one long row, so that a run can stop there."""
+        is_short = isinstance(self.extent, int) and self.extent < _LONG
+        if not (is_short or is_in_parallel_part(self.context) or self.context.tile):
+            poll_after(self.context, taken)
 
     def _take_down(self, rest: tuple[Index, ...], buffer: Buffer, size: Any) -> None:
         """Pop the top to the last free position, until the heap is empty."""
         e, w, b = self.context, self.context.builder, self.context.builder.builder
         end = b.sub(size, llvm.Constant(I64, 1))
         with w.range(self.count) as j, e.access.scope():
+            self._poll(_SIFT_NS)
             free = b.sub(end, w.index(j))
             top = b.load(self._at(0), typ=self.type)
             self._sift(free, llvm.Constant(I64, 0), b.load(self._at(free), typ=self.type))

@@ -15,7 +15,8 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import Leaf
-from treadle.plan import RunContext, copied, is_long
+from treadle.plan.abandoned import copied, is_long
+from treadle.plan.run import RunContext
 
 _LARGE = 2**26
 """Bytes of operands or of the result from which any kernel may take long."""
