@@ -38,6 +38,7 @@ def _sequence(kind: _Kind) -> Function:
     def write(context: OpContext) -> Made:
         data = _data(context, kind)
         directions = 2 if data["direction"] == "bidirectional" else 1
+        _expect_extents(context, directions * len(kind.gates), data["hidden_size"])
         batch_first = bool(context.integer("layout"))
         x = context[0] if batch_first else context.transpose(context[0], [1, 0, 2])
         states = [_state(context, 5 + k, directions, data, batch_first) for k in range(kind.states)]
@@ -79,6 +80,21 @@ def _data(context: OpContext, kind: _Kind) -> dict[str, object]:
     if kind.op == "GRU":
         data["linear_before_reset"] = bool(context.integer("linear_before_reset"))
     return data
+
+
+def _expect_extents(context: OpContext, gates: int, hidden: object) -> None:
+    """Refuse weights and biases, as far as they are known, that do not fit the hidden size."""
+    assert isinstance(hidden, int), "looked at"
+    if hidden <= 0:
+        raise Refusal(f"its hidden_size is {hidden}")
+    for position, rank, rows in ((1, 3, 1), (2, 3, 1), (3, 2, 2)):
+        array = context.array(position) if context.has(position) else None
+        shape = () if array is None else array.shape
+        if array is not None and (
+            len(shape) != rank or shape[0] * shape[1] != rows * gates * hidden
+        ):
+            shown = "x".join(map(str, shape))
+            raise Refusal(f"operand {position} is {shown or 'a scalar'}, hidden_size is {hidden}")
 
 
 def _peeps(context: OpContext) -> bool:
