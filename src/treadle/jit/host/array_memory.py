@@ -23,7 +23,7 @@ _CONTIGUOUS = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
 
 @lru_cache(maxsize=1024)
 def words_type(count: int) -> Any:
-    """The ctypes type of so many 64-bit words; ctypes makes a new one, a cycle, each time."""
+    """The ctypes type of `count` 64-bit words: a cycle of objects, which ctypes makes anew."""
     return ctypes.c_int64 * count
 
 
