@@ -13,13 +13,13 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import poll_after
+from treadle.jit.kernel.scalar_functions import INSTRUCTIONS
+from treadle.jit.schedule.cost_model import EIGHTHS
 
 _LONG = 2**28
-"""The multiplications from which a product is divided: at least 10 ms."""
-_PER_NANOSECOND = 8
-"""The multiplications of a nanosecond."""
-_LEAST = 4
-"""The multiplications in the time of an element of a long nest: memory allows no less."""
+"""The eighths of a nanosecond from which a nest is divided: for a product at least 10 ms."""
+_LEAST = round(EIGHTHS * INSTRUCTIONS.alone)
+"""The least time of an element of a long nest: memory allows no less."""
 _LANES = 16
 """Parts of an axis are multiples of this number of items, if possible: whole vectors."""
 _ROWS = 64
@@ -68,7 +68,7 @@ def long_axis_in_chunks(
     Only a nest of known extents is divided, if it takes long at `cost` nanoseconds an element,
     along the given axis or the first that has several items.
     """
-    eighths = max(_LEAST, round(_PER_NANOSECOND * cost))
+    eighths = max(_LEAST, round(EIGHTHS * cost))
     if axis is None:
         axis = next((k for k, extent in enumerate(shape) if extent != 1), 0)
     others = (*shape[:axis], *shape[axis + 1 :])

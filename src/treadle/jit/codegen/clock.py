@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -20,12 +19,17 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.context import CodegenContext, LoopClock
 from treadle.jit.codegen.debug_locations import located
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.codegen.safepoint import ASSUMED_EXTENT, cost, node_cost
 from treadle.jit.kernel.artifact import CLOCK_WORDS, Clock, CodePlace
 from treadle.jit.kernel.ir import BOXED_DOMAIN, Block, Branch, HostCall, Loop, Node
 from treadle.jit.kernel.traversal import all_nodes, word_of, words_of
 from treadle.jit.lowering import lowering
-from treadle.jit.schedule.cost_model import per_element
+from treadle.jit.schedule.cost_model import (
+    ASSUMED_EXTENT,
+    assumed_size,
+    iteration_bound,
+    node_bound,
+    per_element,
+)
 
 _LONG, _SHORT = 3000, 50
 """The nanoseconds from which code is timed, by an estimate of up to three times the true time."""
@@ -97,7 +101,7 @@ def timed_node(context: CodegenContext, node: Node) -> Iterator[None]:
         yield
         return
     loop, words = _loop_of(context, node.home), words_of([node])
-    taken = 0 if isinstance(node.op, Branch) else node_cost(node)
+    taken = 0 if isinstance(node.op, Branch) else node_bound(node)
     with located(context, CodePlace(loop, words, taken >= _LONG)):
         if taken < _LONG:
             yield
@@ -132,8 +136,7 @@ def timed_nest(context: CodegenContext, nest: Sequence[Node]) -> Iterator[None]:
         yield
         return
     access = context.access
-    extents = [e if isinstance(e, int) else ASSUMED_EXTENT for e in nest[0].shape]
-    taken = per_element(access.places, access.buffers, nest) * prod(extents)
+    taken = per_element(access.places, access.buffers, nest) * assumed_size(nest[0].shape)
     loop, words = _loop_of(context, nest[0].home), words_of(nest)
     with located(context, CodePlace(loop, words, taken >= _LONG)):
         if taken < _LONG:
@@ -276,7 +279,7 @@ def _word(context: CodegenContext, kind: str, number: int) -> Any:
 def _iteration(body: Block) -> int:
     """The estimated nanoseconds of an iteration, inner loops included."""
     inner = (node for node in body.nodes if isinstance(node.op, Loop))
-    return cost(body) + sum(map(_duration, inner))
+    return iteration_bound(body) + sum(map(_duration, inner))
 
 
 def _duration(loop: Node) -> int:

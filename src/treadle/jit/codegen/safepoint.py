@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -18,102 +17,36 @@ from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
-from treadle.jit.kernel.ir import (
-    ArgTopK,
-    Block,
-    Concat,
-    Cumulative,
-    Elementwise,
-    Gather,
-    HostCall,
-    Loop,
-    MatMul,
-    Node,
-    Number,
-    Reduce,
-    Scatter,
-    Shape,
-    Stack,
-)
-from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.kernel.ir import Block, Number, Shape
+from treadle.jit.schedule.cost_model import assumed_size, iteration_bound, work_of
 
 SAFEPOINT_PERIOD = 5_000_000
-ASSUMED_EXTENT = 100
-"""The assumed value of a dynamic extent in the estimate of time."""
-
-
-def _guess(shape: Shape) -> int:
-    """The number of elements, with an assumed value for dynamic extents."""
-    return prod(extent if isinstance(extent, int) else ASSUMED_EXTENT for extent in shape)
-
-
-def cost(block: Block) -> int:
-    """The estimated nanoseconds of one run of the block, without inner loops."""
-    return int(2 + sum(node_cost(node) for node in block.nodes if not isinstance(node.op, Loop)))
-
-
-def node_cost(node: Node) -> float:
-    """The estimated nanoseconds of a node other than a loop."""
-    match node.op:
-        case Elementwise(function):
-            return _guess(node.shape) * (4 if FUNCTIONS[function].is_expensive else 0.5)
-        case MatMul():
-            return _guess((*node.shape, node.operands[0].shape[-1])) * 0.1
-        case HostCall():
-            return 5_000
-        case ArgTopK():
-            return _guess(node.operands[0].shape) * 2
-        case Reduce():
-            return _guess(node.operands[0].shape) * 0.5
-    return 0.2
 
 
 def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
     """Count down by one iteration of the block, or a given time, and poll when due."""
-    if taken is None and context.tile is None:
-        poll_after(context, _iteration(context, block))
-        return
-    own = taken if taken is not None else cost(block) // (context.tile.parts if context.tile else 1)
-    poll_after(context, own)
+    if taken is None and context.tile is not None:
+        taken = iteration_bound(block) // context.tile.parts
+    poll_after(context, _iteration(context, block) if taken is None else taken)
 
 
 def _iteration(context: CodegenContext, block: Block) -> Index:
     """The estimated nanoseconds of an iteration, by the extents that are known as it runs."""
     sizes: dict[Shape, int] = {}
     for node in block.nodes:
-        shape, eighths = _eighths(node)
+        shape, eighths = work_of(node)
         if eighths and any(_is_of_input(context, extent) for extent in shape):
             sizes[shape] = sizes.get(shape, 0) + eighths
-    taken: Index = cost(block)
+    taken: Index = iteration_bound(block)
     b = context.builder
     for shape, eighths in sizes.items():
         extents = [
-            context.access.extent(extent) if _is_of_input(context, extent) else _guess((extent,))
-            for extent in shape
+            context.access.extent(each) if _is_of_input(context, each) else assumed_size((each,))
+            for each in shape
         ]
         whole = b.multiply(b.product(extents), eighths)
         taken = b.add(taken, b.builder.ashr(b.index(whole), llvm.Constant(I64, 3)))
     return taken
-
-
-def _eighths(node: Node) -> tuple[Shape, int]:
-    """The extents that a node runs through, and the eighths of a nanosecond for each element."""
-    match node.op:
-        case Elementwise(function):
-            return node.shape, 32 if FUNCTIONS[function].is_expensive else 4
-        case MatMul():
-            return (*node.shape, node.operands[0].shape[-1]), 1
-        case ArgTopK():
-            return node.operands[0].shape, 64
-        case Reduce() | Cumulative():
-            return node.operands[0].shape, 4
-        case Scatter():
-            return node.operands[0].shape, 8
-        case Gather() | Concat() | Stack():
-            return node.shape, 8
-        case HostCall():
-            return max((node.shape, *(each.shape for each in node.operands)), key=len), 8
-    return (), 0
 
 
 def _is_of_input(context: CodegenContext, extent: Number) -> bool:

@@ -1,36 +1,65 @@
-"""The scalar functions of an Elementwise: operand counts, types and costs.
+"""The scalar functions of an Elementwise: one record for each, by its name.
 
-Their implementations are in `codegen/scalar/functions.py`. Schedules, the cost model and safepoints
-read the costs from here.
+A record has what all passes ask: operands and types, the cost and the length of the code, whether
+operands may be combined in any order, and whether there is a form for vectors.
+`codegen/scalar/functions.py` has the code of each, by the same name.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.ir import DType
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 
 Types = tuple[DType, ...]
 Rule = Callable[[Types], Types | None]
 """The possible result types for these operand types; None if the operand types are invalid."""
+Vectors = Callable[[Types, DType], bool]
+"""Whether there is a form for vectors with these types of operands and result."""
 
 
-class Cost(enum.Enum):
-    """The cost class of a scalar function: which code computes one float32 element.
+@dataclass(frozen=True, eq=False, slots=True)
+class Cost:
+    """What one element of a scalar function costs, in nanoseconds (`costs.py` has the machine).
 
-    INSTRUCTIONS  a few instructions
-    DIVISION      a division
-    SERIES        long code, a series in float32
-    WIDE_SERIES   long code, a series in float64
+    `vectorized`: an element of four bytes in a vectorized loop; `float64`: one of float64 there.
+    `alone`: at most, outside of such a loop. `weight`: the length of the code, in functions of a
+    few instructions.
     """
 
-    INSTRUCTIONS = enum.auto()
-    DIVISION = enum.auto()
-    SERIES = enum.auto()
-    WIDE_SERIES = enum.auto()
+    vectorized: float
+    float64: float
+    alone: float
+    weight: int = 1
+
+
+INSTRUCTIONS = Cost(0.006, 0.012, 0.5)
+"""A few instructions."""
+DIVISION = Cost(0.006, 0.012, 0.5)
+"""A division."""
+SERIES = Cost(0.12, 1.92, 4.0, 8)
+"""Long code, a series in float32."""
+WIDE_SERIES = Cost(1.0, 1.92, 4.0, 8)
+"""Long code, a series in float64."""
+
+
+def _no_vectors(operands: Types, result: DType) -> bool:
+    return False
+
+
+def _vectors(operands: Types, result: DType) -> bool:
+    return True
+
+
+def _vectors_of_floats(operands: Types, result: DType) -> bool:
+    return is_float(result)
+
+
+def _vectors_cast(operands: Types, result: DType) -> bool:
+    return is_float(result) if is_float(operands[0]) else result is not DType.BOOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +67,32 @@ class ScalarFunction:
     """A scalar function: its number of operands, the rule of its types, and its cost.
 
     `has_float64_code`: float64 has code in the kernel; otherwise the C library is called for each
-    element.
+    element. `is_associative`: as a function of numbers that are not rounded; `rounds`: results of
+    floats are rounded. `vectors`: for strategies that compute several elements at once
+    (`codegen/scalar/vector_forms.py` has what differs from the code for one element).
     """
 
     operand_count: int
     types: Rule
-    cost: Cost = Cost.INSTRUCTIONS
+    cost: Cost = INSTRUCTIONS
     has_float64_code: bool = True
+    vectors: Vectors = _no_vectors
+    is_associative: bool = False
+    rounds: bool = True
 
     @property
     def is_expensive(self) -> bool:
         """Whether its code is long: unrolled for many elements, it takes seconds to compile."""
-        return self.cost in (Cost.SERIES, Cost.WIDE_SERIES)
+        return self.cost.weight > 1
+
+    def is_reorderable(self, dtype: DType) -> bool:
+        """Whether operands of this type give the same bits in every order."""
+        return self.is_associative and not (self.rounds and is_float(dtype))
+
+    def has_vector_form(self, operands: Types, result: DType) -> bool:
+        """Whether several elements of these types can be computed at once."""
+        are_wide = not any(dtype in SIXTEEN_BIT_FLOATS for dtype in (*operands, result))
+        return are_wide and self.vectors(operands, result)
 
 
 def _one_type(operands: Types) -> Types | None:
@@ -92,26 +135,32 @@ def _whole_power(operands: Types) -> Types | None:
     return (base,) if exponent in (DType.INT64, DType.UINT64) else None
 
 
-def _functions(names: str, *fields: Any) -> Mapping[str, ScalarFunction]:
-    return {name: ScalarFunction(*fields) for name in names.split()}
+def _functions(names: str, *fields: Any, **more: Any) -> Mapping[str, ScalarFunction]:
+    return {name: ScalarFunction(*fields, **more) for name in names.split()}
 
 
 FUNCTIONS: Mapping[str, ScalarFunction] = {
-    **_functions("neg abs sign reciprocal ceil floor round sqrt", 1, _one_type),
-    **_functions("not", 1, _not_floats),
-    **_functions("exp log sigmoid softplus tanh", 1, _one_type, Cost.SERIES),
-    **_functions("erf erfc", 1, _one_type, Cost.SERIES, False),
-    **_functions("normal_tail", 1, _float32, Cost.SERIES, False),
-    **_functions("sin cos tan asin acos atan expm1", 1, _one_type, Cost.WIDE_SERIES, False),
-    **_functions("sinh cosh asinh acosh atanh", 1, _one_type, Cost.WIDE_SERIES, False),
-    **_functions("pow", 2, _one_type, Cost.WIDE_SERIES, False),
-    **_functions("div", 2, _one_type, Cost.DIVISION),
-    **_functions("mod fmod", 2, _one_type, Cost.DIVISION, False),
-    **_functions("add sub mul max min", 2, _one_type),
-    **_functions("and or xor shl shr", 2, _not_floats),
-    **_functions("equal not_equal less less_equal greater greater_equal", 2, _truth),
-    **_functions("where", 3, _chosen),
-    **_functions("cast", 1, _any),
+    **_functions("neg abs", 1, _one_type, vectors=_vectors, rounds=False),
+    **_functions("sqrt", 1, _one_type, vectors=_vectors),
+    **_functions("sign reciprocal ceil floor round", 1, _one_type),
+    **_functions("not", 1, _not_floats, vectors=_vectors),
+    **_functions("exp log sigmoid softplus tanh", 1, _one_type, SERIES),
+    **_functions("erf erfc", 1, _one_type, SERIES, False),
+    **_functions("normal_tail", 1, _float32, SERIES, False),
+    **_functions("sin cos tan asin acos atan expm1", 1, _one_type, WIDE_SERIES, False),
+    **_functions("sinh cosh asinh acosh atanh", 1, _one_type, WIDE_SERIES, False),
+    **_functions("pow", 2, _one_type, WIDE_SERIES, False),
+    **_functions("div", 2, _one_type, DIVISION, vectors=_vectors_of_floats),
+    **_functions("mod fmod", 2, _one_type, DIVISION, False),
+    **_functions("sub", 2, _one_type, vectors=_vectors),
+    **_functions("add mul", 2, _one_type, vectors=_vectors, is_associative=True),
+    **_functions("max min", 2, _one_type, vectors=_vectors, is_associative=True, rounds=False),
+    **_functions("and or xor", 2, _not_floats, vectors=_vectors, is_associative=True),
+    **_functions("shl shr", 2, _not_floats),
+    **_functions("equal not_equal less less_equal", 2, _truth, vectors=_vectors),
+    **_functions("greater greater_equal", 2, _truth, vectors=_vectors),
+    **_functions("where", 3, _chosen, vectors=_vectors),
+    **_functions("cast", 1, _any, vectors=_vectors_cast),
     **_functions("bits", 1, _same_width),
     **_functions("order", 1, _order),
     **_functions("whole_pow", 2, _whole_power),

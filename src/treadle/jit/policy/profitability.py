@@ -1,18 +1,15 @@
 """Decides whether native code is expected to beat the engine that would run the loop otherwise.
 
-Costs common to both engines are left out. In nanoseconds, measured against onnxruntime, native code
+Costs common to both engines are left out. Measured against onnxruntime (`kernel/costs.py` has the
+numbers), native code saves time for each iteration and for each operator in it, and loses time
 
-    saves   1,500 for each iteration and 300 for each operator in it
-    loses   5,000 for a host call of numpy, 200,000 where numpy computes much in it,
-            13,000 for a host call of onnxruntime's kernel,
-            2,000 for a call that only boxes or unboxes values,
-            two thirds of the time of a convolution,
-            half the time of a product of whole numbers of 8 bits with four rows or more,
-            a sixth of the time of a product of 96 rows or more; a large product also loses what
-            more than two threads of onnxruntime would gain: native code was not measured with more
+    for host calls, and for lists that cross the region's boundary
+    for convolutions: two thirds of their time
+    for products of whole numbers of 8 bits with four rows or more: half of their time
+    for products of 96 rows or more: a sixth of their time; a large product also loses what more
+    than two threads of onnxruntime would gain, since native code was not measured with more
 
-An inner loop is assumed to run ten times. Converting a ragged list at the boundary of the region
-costs 15,000 once; assuming ten iterations, each is charged a tenth.
+The cost of a list is spread over the iterations, of which ten are assumed.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ import numpy as np
 from treadle.ir import Branch, DType, Leaf, Loop, Step, bodies
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_layout import PACK, UNPACK
+from treadle.jit.kernel import costs
 from treadle.jit.kernel.free_kernel import FreeKernel
 from treadle.jit.kernel.ir import (
     BOXED_DOMAIN,
@@ -41,34 +39,12 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import inner_blocks
 from treadle.plan import is_compute_heavy
 
-_ITERATION_NS = 1500.0
-"""What onnxruntime spends on an iteration of a Loop, beside its operators."""
-_BRANCH_NS = 1000.0
-"""What onnxruntime spends on an If, beside its operators."""
-_OPERATOR_NS = 300.0
-"""onnxruntime's overhead of an operator."""
-_CALL_NS = 5_000.0
-"""A host call of numpy."""
-_PROVIDED_CALL_NS = 13_000.0
-"""A host call of another engine's kernel."""
-_LIGHT_CALL_NS = 2_000.0
-_HEAVY_CALL_NS = 200_000.0
-_LIST_CALL_NS = 15_000.0
-"""Converting a ragged list at the boundary of the region."""
-_ASSUMED_ITERATIONS = 10.0
-"""Iterations of a loop whose trip count is not known."""
 _LARGE_PRODUCT = 5e7
 """Multiplications from which onnxruntime shares a product among its threads."""
 _OPERATIONS_PER_NS = 150.0
 _MEASURED_THREADS = 2
 _MIN_ROWS = 96
 """The number of rows of a product from which native code is slower than onnxruntime."""
-_PRODUCT_DEFICIT_NS = 0.0006
-"""The deficit, for each multiplication."""
-_CONVOLUTION_DEFICIT_NS = 0.03
-_BYTES_DEFICIT_NS = 0.007
-"""How far behind a product of bytes is, for each multiplication: onnxruntime has instructions for
-four of them at once."""
 _MIN_BYTES_ROWS = 4
 _BYTES = (DType.INT8, DType.UINT8)
 _FREE = frozenset(("Constant", "Identity"))
@@ -81,7 +57,7 @@ def why_unprofitable(
     saved = sum(saved_per_iteration(step) for step in steps if isinstance(step, Loop))
     found = [
         (
-            _lost(node, threads, kernels) * _ASSUMED_ITERATIONS ** max(depth - 1, 0)
+            _lost(node, threads, kernels) * costs.ASSUMED_TRIPS ** max(depth - 1, 0)
             if depth
             else _begun(node),
             node,
@@ -116,8 +92,8 @@ def why_library_loses(steps: Sequence[Step], free: FreeKernel, cost: float) -> s
     if not all(node.is_static and node.operands[0].is_static for node in vague):
         return "the size of a matrix product outside of loops is not known before the run"
     branches = sum(isinstance(step, Branch) for step in steps)
-    saved = sum(map(_saved_by, steps)) + branches * _BRANCH_NS
-    lost = cost + sum(_lost(node, 1, kernels) * _ASSUMED_ITERATIONS**depth for node, depth in found)
+    saved = sum(map(_saved_by, steps)) + branches * costs.OTHER_BRANCH
+    lost = cost + sum(_lost(node, 1, kernels) * costs.ASSUMED_TRIPS**depth for node, depth in found)
     if lost <= saved:
         return ""
     return (
@@ -136,24 +112,24 @@ def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
     lost = 0.0
     for step in steps:
         if isinstance(step, Leaf):
-            lost += _PROVIDED_CALL_NS if kernels.needs_another(step) else 0.0
+            lost += costs.PROVIDED_CALL if kernels.needs_another(step) else 0.0
         else:
             inner = max((_called(body.steps, kernels) for _, body in bodies(step)), default=0.0)
-            lost += inner * (_ASSUMED_ITERATIONS if isinstance(step, Loop) else 1.0)
+            lost += inner * (costs.ASSUMED_TRIPS if isinstance(step, Loop) else 1.0)
     return lost
 
 
 def saved_per_iteration(loop: Loop) -> float:
     """The savings of one iteration, in nanoseconds."""
-    return _ITERATION_NS + sum(map(_saved_by, loop.body.steps))
+    return costs.OTHER_ITERATION + sum(map(_saved_by, loop.body.steps))
 
 
 def _saved_by(step: Step) -> float:
     if isinstance(step, Leaf):
-        return 0.0 if step.op in _FREE else _OPERATOR_NS
+        return 0.0 if step.op in _FREE else costs.OTHER_OPERATOR
     if isinstance(step, Loop):
-        return _OPERATOR_NS + _ASSUMED_ITERATIONS * saved_per_iteration(step)
-    return _OPERATOR_NS + max(sum(map(_saved_by, block.steps)) for _, block in bodies(step))
+        return costs.OTHER_OPERATOR + costs.ASSUMED_TRIPS * saved_per_iteration(step)
+    return costs.OTHER_OPERATOR + max(sum(map(_saved_by, block.steps)) for _, block in bodies(step))
 
 
 def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
@@ -167,7 +143,7 @@ def _nodes(block: Block, depth: int) -> Iterator[tuple[Node, int]]:
 def _begun(node: Node) -> float:
     """The cost per iteration of a list that crosses the region's boundary."""
     is_list = isinstance(node.op, HostCall) and node.op.leaf.op in (UNPACK, PACK)
-    return _LIST_CALL_NS / _ASSUMED_ITERATIONS if is_list else 0.0
+    return costs.LIST_CALL / costs.ASSUMED_TRIPS if is_list else 0.0
 
 
 def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
@@ -175,14 +151,14 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
     match node.op:
         case HostCall(leaf=leaf):
             if leaf.domain == BOXED_DOMAIN:
-                return _LIGHT_CALL_NS
+                return costs.BOXING_CALL
             if kernels.lends(leaf):
-                return _PROVIDED_CALL_NS
-            return _HEAVY_CALL_NS if is_compute_heavy(leaf) else _CALL_NS
+                return costs.PROVIDED_CALL
+            return costs.HEAVY_CALL if is_compute_heavy(leaf) else costs.CALL
         case MatMul() if node.is_static and node.operands[0].is_static:
             operations = 2.0 * prod(static_shape(node)) * static_shape(node.operands[0])[-1]
             if _has_windows(node.operands[1]):
-                return operations * _CONVOLUTION_DEFICIT_NS
+                return operations * costs.DEFICIT_OF_CONVOLUTIONS
             return operations * (_behind(node) + _alone(operations, threads))
     return 0.0
 
@@ -191,8 +167,8 @@ def _behind(product: Node) -> float:
     """The deficit in nanoseconds per operation of a product with many rows."""
     rows = static_shape(product)[-2]
     if rows >= _MIN_BYTES_ROWS and all(map(_is_of_bytes, product.operands)):
-        return _BYTES_DEFICIT_NS
-    return _PRODUCT_DEFICIT_NS if rows >= _MIN_ROWS else 0.0
+        return costs.DEFICIT_OF_BYTES
+    return costs.DEFICIT_OF_LARGE_PRODUCTS if rows >= _MIN_ROWS else 0.0
 
 
 def _is_of_bytes(node: Node) -> bool:

@@ -11,15 +11,10 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import Leaf, Loop, Step, Tensor, Value, bodies, ports
+from treadle.jit.kernel import costs
 from treadle.jit.policy.profitability import saved_per_iteration
 from treadle.plan import Region
 
-_COMPILING_NS = 40e6
-"""The nanoseconds that compiling any kernel takes."""
-_COMPILING_STEP_NS = 1e6
-"""What each step of a body adds."""
-_ELEMENT_NS = 0.5
-_ASSUMED_TRIPS = 10
 _MOST_TRIPS = 2**31 - 1
 """From here on a trip count means a loop that only its condition ends."""
 
@@ -29,7 +24,7 @@ def pays_to_wait(region: Region, arrays: Sequence[np.ndarray]) -> bool:
     given = dict(zip(region.inputs, arrays, strict=True)) | dict(_constants(region))
     loops = [step for step in region.steps if isinstance(step, Loop)]
     work = sum(_trips(loop, given) * _iteration_ns(loop) for loop in loops)
-    return work > _COMPILING_NS + _COMPILING_STEP_NS * sum(1 for _ in _steps(region.steps))
+    return work > costs.COMPILING + costs.COMPILING_STEP * sum(1 for _ in _steps(region.steps))
 
 
 def _steps(steps: Sequence[Step]) -> Iterator[Step]:
@@ -55,18 +50,18 @@ def _trips(loop: Loop, given: dict[Value, np.ndarray]) -> int:
     count = None if loop.trip is None else given.get(loop.trip)
     if count is not None and count.size == 1 and count.dtype.kind == "i":
         trips = max(int(count.item()), 0)
-        return _ASSUMED_TRIPS if trips >= _MOST_TRIPS else trips
+        return costs.ASSUMED_TRIPS if trips >= _MOST_TRIPS else trips
     for port in ports(loop).sliced:
         array = None if port.operand is None else given.get(port.operand)
         if array is not None and -array.ndim <= port.role.axis < array.ndim:
             return int(array.shape[port.role.axis])
-    return _ASSUMED_TRIPS
+    return costs.ASSUMED_TRIPS
 
 
 def _iteration_ns(loop: Loop) -> float:
     """What onnxruntime spends on an iteration: its overhead, and the elements of known shapes."""
     sizes = (_size(value) for step in _steps(loop.body.steps) for value in _results(step))
-    return saved_per_iteration(loop) + _ELEMENT_NS * sum(sizes)
+    return saved_per_iteration(loop) + costs.OTHER_ELEMENT * sum(sizes)
 
 
 def _results(step: Step) -> Sequence[Value | None]:

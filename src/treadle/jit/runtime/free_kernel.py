@@ -8,6 +8,7 @@ from dataclasses import replace
 from treadle.ir import Call, Leaf, Step, Type, bodies, operator_of
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
+from treadle.jit.kernel import costs
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
 from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kernel
@@ -23,9 +24,6 @@ from treadle.jit.runtime.specialize import (
 )
 from treadle.jit.toolchain import llvm
 from treadle.plan import Region
-
-_WORTH_SHARING_NS = 50_000
-"""The nanoseconds from which a loop nest is shared by threads of the caller."""
 
 
 def free_kernels(region: Region, types: Sequence[Type | None]) -> list[FreeKernel]:
@@ -55,7 +53,7 @@ def _free_kernel(
     why = "; ".join(dict.fromkeys(_held_back(kernel)))
     if why:
         raise Declined(why)
-    kernel = replace(kernel, parallel_threshold_ns=_WORTH_SHARING_NS)
+    kernel = replace(kernel, parallel_threshold_ns=costs.WORTH_CALLING_BACK)
     kinds = tuple((dtype, shape) for dtype, shape, *_ in key if dtype is not None)
     simple = canonical(kernel)
     trips = {**trip_count_inputs(kernel), **trip_count_inputs(simple)}

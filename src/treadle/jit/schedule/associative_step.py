@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, Loop, Node, Reshape, View
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.schedule.access import Accesses
 
-_ASSOCIATIVE = frozenset(("add", "mul", "and", "or", "xor", "min", "max"))
 OTHER = "other"
 """The step of a carried value that is none of these."""
 
@@ -44,7 +44,8 @@ def _functions(node: Node, state: Node, flow: Mapping[Node, Accesses]) -> set[st
     before = _functions(late[0], state, flow)
     if before is None or not isinstance(node.op, Elementwise):
         return None
-    return before | {node.op.function} if node.op.function in _ASSOCIATIVE else None
+    function = node.op.function
+    return before | {function} if FUNCTIONS[function].is_associative else None
 
 
 def linear_nodes(loop: Loop, state: Node, flow: Mapping[Node, Accesses]) -> dict[Node, None]:

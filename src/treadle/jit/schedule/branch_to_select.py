@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View
 from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
-from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost
+from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.kernel.traversal import all_nodes
 
 _MAX_NODES = 4
@@ -43,7 +43,7 @@ def _is_plain(node: Node) -> bool:
     if not node.is_single:
         return False
     if isinstance(node.op, Elementwise):
-        return FUNCTIONS[node.op.function].cost is Cost.INSTRUCTIONS
+        return FUNCTIONS[node.op.function].cost is INSTRUCTIONS
     return isinstance(node.op, View)
 
 

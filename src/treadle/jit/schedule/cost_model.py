@@ -1,44 +1,67 @@
-"""The cost model: nanoseconds for an element in a vectorized loop on one thread.
+"""The cost model: how many nanoseconds nodes and nests take, from the numbers of `kernel/costs.py`.
 
-    a function              0.006; 0.12 if it is a series; 1 if that is summed in float64
-    an array                0.012 for an element read, 0.02 for one written
-    a product of matrices   0.018 for each product, 0.03 for a number of the right one, which four
-                            rows share
-
-for elements of four bytes; eight bytes cost twice as much, and a series in float64 sixteen times.
-Measured on 2 cores of Zen 5; decisions do not change within 10 %, but would within a factor of 10.
+Two estimates: of an element in a vectorized loop on one thread, for what decides on speed; and a
+bound, as if elements were computed one at a time, for what must happen in time (safepoints) or is
+worth being timed. Elements of eight bytes cost twice as much as those of four.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from math import prod
 
 from treadle.ir import DType
-from treadle.jit.kernel.ir import Concat, Elementwise, Node, Reduce
-from treadle.jit.kernel.scalar_functions import FUNCTIONS, Cost
+from treadle.jit.kernel import costs
+from treadle.jit.kernel.ir import (
+    ArgTopK,
+    Block,
+    Concat,
+    Cumulative,
+    Elementwise,
+    Gather,
+    HostCall,
+    Loop,
+    MatMul,
+    Node,
+    Reduce,
+    Scatter,
+    Shape,
+)
+from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
 from treadle.jit.schedule.short_reductions import written_out_terms
 from treadle.jit.schedule.storage import Storage, StorageMap
 
-_PLAIN, _SERIES, _WIDE_SERIES = 0.006, 0.12, 1.0
-_READ, _WRITTEN = 0.012, 0.02
-_PRODUCT, _FACTOR, _ROWS = 0.018, 0.03, 4
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several are computed independently."""
-COPIED, ADDED = _READ + _WRITTEN, _PLAIN
+COPIED, ADDED = costs.READ + costs.WRITTEN, INSTRUCTIONS.vectorized
 """The cost of copying an element, and of adding one."""
+EIGHTHS = 8
+"""The unit of bounds: a multiplication of a matrix product counts as an eighth of a nanosecond."""
+ASSUMED_EXTENT = 100
+"""The assumed value of a dynamic extent in a bound."""
+_OTHER_NODE = 0.2
+_BOUNDS: Mapping[type, int] = {
+    MatMul: 1,
+    **dict.fromkeys((Reduce, Cumulative), round(EIGHTHS * costs.SUMMED)),
+    **dict.fromkeys((Concat, Gather, HostCall, Scatter), 8),
+    ArgTopK: 64,
+}
+"""The eighths of a nanosecond that an element takes at most."""
 
 
 def per_product(dtype: DType, rows: object) -> float:
     """The cost of one product in a matrix product with this number of rows, and of adding it."""
-    together = min(max(rows, 1), _ROWS) if isinstance(rows, int) else _ROWS
-    return (_PRODUCT + _FACTOR / together) * _words(dtype)
+    most = costs.ROWS_TOGETHER
+    together = min(max(rows, 1), most) if isinstance(rows, int) else most
+    return (costs.PRODUCT + costs.FACTOR / together) * _words(dtype)
 
 
 def per_element(places: StorageMap, loaded: Container[Node], nodes: Iterable[Node]) -> float:
     """The cost of computing and writing one element of each node; `loaded` are nodes in memory."""
     own = list(nodes)
-    return _read(places, loaded, own, set(own)) + sum(_WRITTEN * _words(node.dtype) for node in own)
+    written = sum(costs.WRITTEN * _words(node.dtype) for node in own)
+    return _read(places, loaded, own, set(own)) + written
 
 
 def per_read(places: StorageMap, loaded: Container[Node], node: Node) -> float:
@@ -68,7 +91,7 @@ def _read(
         seen.add(node)
         is_inline = places.storage_of[node] is Storage.INLINE and node not in loaded
         if not (is_inline or node in computed):
-            total += times * _READ * _words(node.dtype)
+            total += times * costs.READ * _words(node.dtype)
             continue
         times *= max(written_out_terms(node), 1)
         total += times * _function(node)
@@ -91,13 +114,58 @@ def _function(node: Node) -> float:
         return ADDED * _words(node.dtype)
     if not isinstance(node.op, Elementwise):
         return 0.0
-    function = FUNCTIONS[node.op.function]
-    if not function.is_expensive:
-        return _PLAIN * _words(node.dtype)
-    if node.dtype is DType.FLOAT64:
-        return _SERIES * 16
-    return _SERIES if function.cost is Cost.SERIES else _WIDE_SERIES
+    cost = FUNCTIONS[node.op.function].cost
+    return cost.float64 if node.dtype is DType.FLOAT64 else cost.vectorized * _words(node.dtype)
 
 
 def _words(dtype: DType) -> float:
     return max(dtype.numpy.itemsize, 4) / 4
+
+
+def per_stage(node: Node) -> float:
+    """The cost of a node in a loop of a pipeline: a product of known extents, or its elements."""
+    if isinstance(node.op, MatMul):
+        left = node.operands[0]
+        inner = left.shape[-1]
+        assert isinstance(inner, int)
+        return node.size * inner * per_product(node.dtype, left.shape[-2])
+    is_computed = isinstance(node.op, Elementwise | Reduce)
+    return node.size * (_function(node) + costs.WRITTEN) if is_computed else 0.0
+
+
+def assumed_size(shape: Shape) -> int:
+    """The number of elements, with an assumed value for dynamic extents."""
+    return prod(extent if isinstance(extent, int) else ASSUMED_EXTENT for extent in shape)
+
+
+def work_of(node: Node) -> tuple[Shape, int]:
+    """The extents that a node runs through, and a bound of each element's time, in eighths of ns.
+
+    ((), 0) if its time does not depend on extents.
+    """
+    match node.op:
+        case Elementwise(function):
+            return node.shape, round(EIGHTHS * FUNCTIONS[function].cost.alone)
+        case MatMul():
+            extents: Shape = (*node.shape, node.operands[0].shape[-1])
+        case ArgTopK() | Reduce() | Cumulative() | Scatter():
+            extents = node.operands[0].shape
+        case HostCall():
+            extents = max((node.shape, *(each.shape for each in node.operands)), key=len)
+        case _:
+            extents = node.shape
+    eighths = _BOUNDS.get(type(node.op), 0)
+    return (extents, eighths) if eighths else ((), 0)
+
+
+def node_bound(node: Node) -> float:
+    """The nanoseconds that a node other than a loop takes at most."""
+    extents, eighths = work_of(node)
+    called = costs.CALL if isinstance(node.op, HostCall) else _OTHER_NODE
+    return called + assumed_size(extents) * eighths / EIGHTHS
+
+
+def iteration_bound(block: Block) -> int:
+    """The nanoseconds that one run of a block takes at most, without its inner loops."""
+    nodes = (node for node in block.nodes if not isinstance(node.op, Loop))
+    return int(costs.ITERATION + sum(map(node_bound, nodes)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from treadle.jit.kernel.costs import LARGE_MATRIX
 from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, Result, ScanSlice, Take, View
 from treadle.jit.schedule.access import AffineIndex, counter
 from treadle.jit.schedule.op_accesses import accesses_of
@@ -24,8 +25,6 @@ time (pipelines.py): two threads run four LSTMs of 128 1.9 times as fast as one,
 """
 _CACHED_ELEMENTS = 32_768
 """The elements of all products that are computed at once."""
-_MIN_MATRIX = 1024
-"""The elements of a matrix that is worth being read once for many rows."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,7 +53,7 @@ def _between(node: Node, loop: Loop, storage: StorageMap) -> tuple[Node, ...]:
     if not (node.is_static and right.is_static and len(node.shape) == len(right.shape) == 2):
         return ()
     is_invariant = right.home.depth < loop.body.depth
-    if not is_invariant or right.size < _MIN_MATRIX:
+    if not is_invariant or right.size < LARGE_MATRIX:
         return ()
     if storage.storage_of[node] is not Storage.BUFFER:
         return ()

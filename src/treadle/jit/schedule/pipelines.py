@@ -22,14 +22,12 @@ from treadle.jit.kernel.ir import (
     HostCall,
     Kernel,
     Loop,
-    MatMul,
     Node,
     Result,
-    ScanSlice,
     Stack,
 )
 from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
-from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.cost_model import per_stage
 from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.stacked_loops import (
@@ -45,8 +43,6 @@ _TURN_NS = 50_000
 _MAX_STEPS = 64
 _MAX_TURN_NS = 20_000_000
 """The longest turn: a run cannot stop within one."""
-_ELEMENT_NS = 0.1
-"""The estimated nanoseconds of an element of other nodes than products."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -188,21 +184,11 @@ def _is_in_rows(stack: Stack) -> bool:
 
 def _stage(facts: PipelineFacts, loop: Node) -> Stage:
     nodes = _body(loop).nodes
-    cost = 1 + sum(map(_node_cost, nodes))
+    cost = 1 + sum(map(per_stage, nodes))
     together = [facts.distributed[node].steps for node in nodes if node in facts.distributed]
     steps = min(max(ceil(_TURN_NS / cost), 1), _MAX_STEPS)
     ahead = lcm(*together)
     return Stage(loop, ceil(steps / ahead) * ahead if steps > ahead else steps, ahead, cost)
-
-
-def _node_cost(node: Node) -> float:
-    """The estimated nanoseconds of a node of a stage."""
-    if isinstance(node.op, MatMul):
-        left = node.operands[0]
-        inner = left.shape[-1]
-        assert isinstance(inner, int)
-        return node.size * inner * per_product(node.dtype, left.shape[-2])
-    return 0.0 if isinstance(node.op, ScanSlice | Result) else node.size * _ELEMENT_NS
 
 
 def in_pipeline_order(nodes: Sequence[Node], found: Mapping[Node, Pipeline]) -> list[Node]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Block, CarriedArg, Elementwise, Kernel, Loop, Node
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.traversal import all_nodes
 
-_WHOLE = frozenset(("add", "mul", "and", "or", "xor", "min", "max"))
-_ANY = frozenset(("min", "max"))
 _CARRIED_LATENESS = 1_000_000
 """The lateness of a carried value: later than everything else in an iteration."""
 
@@ -49,7 +47,7 @@ def _is_free(node: Node, last: Node) -> bool:
     op = last.op
     assert isinstance(op, Elementwise)
     is_same = node.dtype == last.dtype and node.shape == last.shape and node.is_single
-    return is_same and op.function in (_ANY if is_float(node.dtype) else _WHOLE)
+    return is_same and FUNCTIONS[op.function].is_reorderable(node.dtype)
 
 
 def _circular(loop: Loop) -> set[Node]:

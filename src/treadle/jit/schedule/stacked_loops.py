@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from treadle.jit.kernel.costs import L1_BYTES, LARGE_MATRIX
 from treadle.jit.kernel.ir import (
     Block,
     Branch,
@@ -34,13 +35,16 @@ from treadle.jit.kernel.rebuild import Rebuild, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
 
-_MAX_NODES, _MAX_MATRIX = 128, 1024
-_CACHE_BYTES = 24_576
-"""The bytes of carried arrays that an L1 cache holds beside what else a loop reads.
+_MAX_NODES = 128
 
-Three recurrences with two states of 2,048 floats each take 1.2 times as long in one loop; with
-states of 4,096, which fit in neither form, 0.8 times.
-"""
+
+def _fit_one_at_a_time(sizes: Sequence[int]) -> bool:
+    """Whether the L1 cache holds the carried bytes of each loop, but not those of both.
+
+    Three recurrences with two states of 2,048 floats each take 1.2 times as long in one loop; with
+    states of 4,096, which fit in neither form, 0.8 times.
+    """
+    return max(sizes) <= L1_BYTES < sum(sizes)
 
 
 def with_fused_loops(kernel: Kernel) -> Kernel:
@@ -92,8 +96,7 @@ def obstacle(first: Node, second: Node) -> str:
         return "a body multiplies by a large matrix"
     if not all(state.is_static for state in (*one.states, *other.states)):
         return "the sizes of carried arrays are not known"
-    sizes = _carried_bytes(one), _carried_bytes(other)
-    if max(sizes) <= _CACHE_BYTES < sum(sizes):
+    if _fit_one_at_a_time((_carried_bytes(one), _carried_bytes(other))):
         return "their carried arrays fit into the cache one loop at a time only"
     return other_dependence(first, second)
 
@@ -121,7 +124,7 @@ def _has_large_matrix(loop: Loop) -> bool:
 
 
 def _is_small(matrix: Node) -> bool:
-    return matrix.is_static and matrix.size < _MAX_MATRIX
+    return matrix.is_static and matrix.size < LARGE_MATRIX
 
 
 def item_of(node: Node, first: Node) -> Stack | None:

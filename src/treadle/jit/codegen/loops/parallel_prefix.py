@@ -29,10 +29,11 @@ from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import i64
 from treadle.jit.codegen.llvm_types import F32, F64, I1, I8, I32, I64, memory_type, register_type
-from treadle.jit.codegen.safepoint import cost, safepoint
+from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View
+from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.storage import Storage
 
@@ -99,7 +100,7 @@ def emit_prefix_scan(
     behind = b.add(first, w.index(linear.lanes))
     b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
     b.position_at_end(body)
-    safepoint(context, op.body, cost(op.body) * linear.lanes // 4)
+    safepoint(context, op.body, iteration_bound(op.body) * linear.lanes // 4)
     with context.access.scope():
         s = _PrefixScan(context, linear, first, before)
         nexts = {op.states[k]: _solve(s, op.states[k], op.nexts[k]) for k in linear.order}

@@ -20,8 +20,9 @@ from typing import Any
 
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.codegen.safepoint import cost, count_down, poll_when_due
+from treadle.jit.codegen.safepoint import count_down, poll_when_due
 from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.strategies import Strategy
 from treadle.jit.schedule.loops.vectorization import Vectorization
 
@@ -59,7 +60,7 @@ def strip_mined(
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
-    count_down(context, w.multiply(ran, cost(op.body)))
+    count_down(context, w.multiply(ran, iteration_bound(op.body)))
     b.branch(again)
     context.counts["vectorized"] += 1
 

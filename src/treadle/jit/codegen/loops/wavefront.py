@@ -26,7 +26,7 @@ from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.llvm_types import I64, register_type
-from treadle.jit.codegen.safepoint import cost, safepoint
+from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.ir import (
     Block,
@@ -37,6 +37,7 @@ from treadle.jit.kernel.ir import (
     View,
     static_shape,
 )
+from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.wavefront import Wavefront
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
@@ -74,7 +75,8 @@ def emit_wavefront(
     iteration_limit.consume_iterations(context, grid.along, most * grid.width)
     context.access.counters[grid.outer.body] = first
     memory_limit.end(context, memory_limit.begin(context, grid.along, grid.width))
-    safepoint(context, grid.outer.body, most * (grid.width * cost(grid.inner.body) // 8 + 4))
+    row = grid.width * iteration_bound(grid.inner.body) // 8
+    safepoint(context, grid.outer.body, most * (row + 4))
     with context.access.scope():
         s = _LaneEvaluator(context, grid)
         _number_rows(s, first, emit_block)

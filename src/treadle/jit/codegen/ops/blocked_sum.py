@@ -26,10 +26,10 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import register_type
 from treadle.jit.codegen.safepoint import poll_after
+from treadle.jit.kernel.costs import SUMMED
+from treadle.jit.schedule.cost_model import EIGHTHS
 
 _BLOCK = 4096
-_EIGHTHS = 8
-"""A nanosecond for each element, in the unit of `is_long`."""
 _SUMMED = (DType.FLOAT32, DType.FLOAT64)
 
 
@@ -63,7 +63,7 @@ def summed_in_blocks(
     total, lost = builder.variable(type_, zero), builder.variable(type_, zero)
     *outer, last = over
     with builder.nest(outer) as around, _blocks(context, last) as (first, count):
-        if is_long((_EIGHTHS, *over)) and not is_in_parallel_part(context):
+        if is_long((round(EIGHTHS * SUMMED), *over)) and not is_in_parallel_part(context):
             poll_after(context, _BLOCK)
         part = sum_of(around, first, count)
         b = builder.builder

@@ -22,6 +22,7 @@ from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, emit_product
 from treadle.jit.codegen.ops.vector_product import Product
 from treadle.jit.codegen.parallel import parallel_for
+from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
@@ -29,12 +30,6 @@ from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.large_products import is_prefetched, is_streamed
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
-_L1_BYTES = 24_576
-"""Matrices up to this size stay in the L1 cache."""
-_SCALAR_SLOWDOWN = 2
-"""The slowdown of a product whose rows are not contiguous."""
-_ASSUMED_EXTENT = 16
-"""The assumed value of a dynamic extent in the cost estimate."""
 _NO_MICROKERNEL = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
 """Dtypes with different representations in memory and in registers."""
 
@@ -72,7 +67,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         *batch, rows, columns = shape
         with in_chunks(context, rows, (*batch, columns, inner)) as (first, count):
             own = (*batch, count, columns)
-            with parallel_for(context, own, cost * _SCALAR_SLOWDOWN) as (*outer, row, column):
+            with parallel_for(context, own, cost * costs.SCALAR_SLOWDOWN) as (*outer, row, column):
                 index = (*outer, context.builder.add(first, row), column)
                 t.store(buffer, index, _looped(context, node, index, inner))
     t.buffers[node] = buffer
@@ -104,7 +99,7 @@ def _emit_by_rows(
 
 def _known(extent: Index) -> int:
     """The extent, or an assumed value for it."""
-    return extent if isinstance(extent, int) else _ASSUMED_EXTENT
+    return extent if isinstance(extent, int) else costs.ASSUMED_TERMS
 
 
 def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution) -> None:
@@ -173,7 +168,7 @@ def _turns(context: CodegenContext, node: Node) -> Any:
     is_invariant = node.home.is_loop and right.home.depth < node.home.depth
     if not right.is_static or not node.is_static:
         return None
-    is_large = right.size * right.dtype.numpy.itemsize > _L1_BYTES
+    is_large = right.size * right.dtype.numpy.itemsize > costs.L1_BYTES
     if not is_invariant or not is_large or static_shape(node)[-2] > MAX_ROWS:
         return None
     return context.builder.builder.trunc(

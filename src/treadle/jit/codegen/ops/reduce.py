@@ -20,16 +20,13 @@ from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
 from treadle.jit.codegen.parallel import parallel_for, parallel_nest
 from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, Reduce, static_shape
 from treadle.jit.schedule.cost_model import ADDED, per_read
 from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
-_ASSUMED_EXTENT = 16
-"""The assumed value of a dynamic extent in the cost estimate."""
-_ELEMENT_COST = 1.0
-"""The assumed nanoseconds of one element of a long reduction."""
 _MIN_VECTOR_EXTENT = 8
 """Extent of an axis from which it is computed in vectors."""
 """The extent from which a sum is vectorized along its axis, not across the results."""
@@ -63,7 +60,7 @@ def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
     """The estimated nanoseconds per element of the result."""
     operand = node.operands[0]
     over = [operand.shape[axis] for axis in op.axes]
-    count = prod(extent if isinstance(extent, int) else _ASSUMED_EXTENT for extent in over)
+    count = prod(extent if isinstance(extent, int) else costs.ASSUMED_TERMS for extent in over)
     return count * (per_read(context.access.places, context.access.buffers, operand) + ADDED)
 
 
@@ -106,7 +103,7 @@ def _accumulated(
     is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
     hints = ("unroll.disable",) if is_wide else ()
     with (
-        long_axis_in_chunks(context, over, _ELEMENT_COST) as (axis, first, extents),
+        long_axis_in_chunks(context, over, costs.SUMMED) as (axis, first, extents),
         context.builder.nest(extents, hints) as inner,
         t.scope(),
     ):

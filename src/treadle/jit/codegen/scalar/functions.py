@@ -14,13 +14,12 @@ from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F64, I1, I64, literal, register_type
 from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigonometric
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
 Emit = Callable[..., Any]
 _MAX_POWER = 32
 """Largest constant exponent of a power that is computed by products."""
 _ROOT = 0.5
-_EXACT = frozenset(("abs", "max", "min", "neg"))
-"""Functions whose results need no rounding to the type of their operands."""
 
 
 def apply(
@@ -35,8 +34,8 @@ def apply(
     if function == "where":
         return builder.builder.select(*args)
     made = _TABLE[function](builder, dtypes[0], *args)
-    is_exact = function in _EXACT or result not in SIXTEEN_BIT_FLOATS
-    return made if is_exact else half.rounded(builder, made, result)
+    is_rounded = FUNCTIONS[function].rounds and result in SIXTEEN_BIT_FLOATS
+    return half.rounded(builder, made, result) if is_rounded else made
 
 
 def cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> Any:

@@ -1,4 +1,4 @@
-"""Emits the vector forms of scalar functions; schedule/vector_forms.py says which have one."""
+"""Emits the vector forms of scalar functions; kernel/scalar_functions.py says which have one."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from treadle.jit.kernel.ir import DimOf, Kernel, Loop, Node, Result, Stack, SymbolicDim
+from treadle.jit.kernel.ir import DimOf, Elementwise, Kernel, Loop, Node, Result, Stack, SymbolicDim
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
 from treadle.jit.schedule.dependence import LoopDependence, dependence_of
@@ -57,6 +58,13 @@ def read_result(storage: StorageMap, kernel: Kernel, node: Node, number: int) ->
         if each.op == Result(number) and (storage.readers.get(each) or each in kernel.results):
             return each
     return None
+
+
+def has_vector_form(node: Node) -> bool:
+    """Whether several elements of an Elementwise can be computed at once."""
+    assert isinstance(node.op, Elementwise)
+    operands = tuple(operand.dtype for operand in node.operands)
+    return FUNCTIONS[node.op.function].has_vector_form(operands, node.dtype)
 
 
 def is_extent_of(extent: int | SymbolicDim, part: Node) -> bool:

@@ -27,8 +27,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.associative_step import linear_nodes
 from treadle.jit.schedule.dependence import LoopDependence
-from treadle.jit.schedule.loops.facts import LoopFacts, is_extent_of
-from treadle.jit.schedule.vector_forms import has_vector_form
+from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form, is_extent_of
 
 _MIN_LANES, _MAX_NODES, _LANE_BYTES = 4, 64, 8
 _ROUNDING_SHIFTS = 2

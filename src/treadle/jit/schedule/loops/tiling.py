@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from treadle.jit.kernel.costs import L1_BYTES
 from treadle.jit.kernel.ir import (
     CarriedArg,
     Elementwise,
@@ -26,7 +27,6 @@ from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.storage import Storage
 
-_CACHE_BYTES = 24_576
 _MIN_ELEMENTS = 64
 _EMITTED = InductionVar | CarriedArg | ScanSlice | Elementwise
 
@@ -91,7 +91,7 @@ def _obstacle_of_carried(facts: LoopFacts, number: int, state: Node, after: Node
 def _tiles(facts: LoopFacts, shape: tuple[int, ...]) -> Tiling | str:
     axis = next(k for k, extent in enumerate(shape) if extent > 1)
     extent, inner = shape[axis], prod(shape[axis + 1 :])
-    most = max(_CACHE_BYTES * extent // _bytes(facts), -(-_MIN_ELEMENTS // inner))
+    most = max(L1_BYTES * extent // _bytes(facts), -(-_MIN_ELEMENTS // inner))
     count = next(n for n in range(min(most, extent), 0, -1) if extent % n == 0)
     if count == extent:
         return "its data fit into the cache"

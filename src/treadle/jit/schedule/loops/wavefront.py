@@ -32,8 +32,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.dependence import dependence_of
-from treadle.jit.schedule.loops.facts import LoopFacts
-from treadle.jit.schedule.vector_forms import has_vector_form
+from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form
 
 _VECTORS, _MAX_LANES = 2, 16
 _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
