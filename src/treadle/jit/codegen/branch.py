@@ -25,6 +25,7 @@ from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, register_type
+from treadle.jit.codegen.ops.matmul_packing import packed_for_one_side
 from treadle.jit.kernel.ir import Block, Branch, Node, static_shape
 from treadle.jit.schedule.storage import Storage
 
@@ -50,7 +51,7 @@ def emit_branch(
         (otherwise, op.otherwise, op.otherwise_results),
     ):
         b.position_at_end(start)
-        with context.access.scope():
+        with context.access.scope(), packed_for_one_side(context):
             emit_block(context, block, branch_side(context, node, block, nests, own))
             for (number, axis), variable in dims.items():
                 b.store(

@@ -42,7 +42,7 @@ from treadle.jit.codegen.loops.strip_mining import strip_mined
 from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
 from treadle.jit.codegen.ops import column_tiles
-from treadle.jit.codegen.ops.matmul_packing import pack_matrices
+from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, static_shape
@@ -61,12 +61,12 @@ def emit_loop(
     context: CodegenContext, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]
 ) -> None:
     """Emit the loop; its results go to `context.results`. States start in the memory `taken`."""
-    pack_matrices(context, node)
-    _spend(context, node)
-    weight = memory_limit.begin(context, node, _told(context, node))
-    with timed_loop(context, node), tiles(context, node):
-        _run(context, node, emit_block, taken, weight)
-    memory_limit.end(context, weight)
+    with packed_matrices(context, node):
+        _spend(context, node)
+        weight = memory_limit.begin(context, node, _told(context, node))
+        with timed_loop(context, node), tiles(context, node):
+            _run(context, node, emit_block, taken, weight)
+        memory_limit.end(context, weight)
 
 
 def _run(

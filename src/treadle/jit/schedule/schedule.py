@@ -3,11 +3,12 @@
     storage       where each value lives
     loops         for each loop its strategy, why others declined, and the storage of carried values
     distributed   the products that are computed for many iterations at once
+    packings      the matrices that are copied to an aligned layout before each loop
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     chains        the order of operands of associative chains
 
-Layouts (packed matrices, columns transposed in tiles), threads and operands that are written into
+Columns that are transposed in tiles, threads and operands that are written into
 their Concat are still chosen while code is generated.
 """
 
@@ -27,6 +28,7 @@ from treadle.jit.schedule.carried_storage import (
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
+from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
@@ -52,6 +54,7 @@ class Schedule:
     storage: StorageMap
     loops: Mapping[Node, LoopSchedule]
     distributed: Mapping[Node, Distribution]
+    packings: Mapping[Node, tuple[Packing, ...]]
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
@@ -78,7 +81,8 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
     found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
     chains = reassociated(kernel, storage.readers)
-    return Schedule(storage, loops, distributed, found, blocks, chains)
+    packed = packings(kernel, storage, distributed)
+    return Schedule(storage, loops, distributed, packed, found, blocks, chains)
 
 
 def _pipeline_facts(

@@ -98,4 +98,5 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     for product, made in schedule.distributed.items():
         if product.home is node.op.body:
             yield f"distributed: {words_of([product])}, {made.steps} iterations at once"
+    yield from (f"packed before it: {packing}" for packing in schedule.packings.get(node, ()))
     yield from _nests(schedule.steps_of(node.op.body), node.op)

@@ -35,7 +35,7 @@ from treadle.jit.codegen.loop import (
     trip_limit,
 )
 from treadle.jit.codegen.ops import column_tiles
-from treadle.jit.codegen.ops.matmul_packing import pack_matrices
+from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.parallel import handed, run_parts
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.codegen.threads.processor import MAX_PAUSES, clock, spin
@@ -78,7 +78,10 @@ def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitB
     w, b = context.builder, context.builder.builder
     words = w.variable(I64, count=_LINE * (len(pipeline.stages) + 1))
     b.store(w.index(0), _word(w, words, w.index(0), _STATUS))
-    begun = [_begin(context, stage, emit_block) for stage in pipeline.stages]
+    begun = []
+    for stage in pipeline.stages:
+        with packed_matrices(context, stage.loop):
+            begun.append(_begin(context, stage, emit_block))
     limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
     b.store(limit, _word(w, words, w.index(0), _LIMIT))
     for number in range(len(begun)):
@@ -105,7 +108,6 @@ def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Beg
     """Initialise a loop, and emit the function of its iterations."""
     node, op = stage.loop, stage.loop.op
     assert isinstance(op, Loop)
-    pack_matrices(context, node)
     operands = list(node.operands)
     limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
     begin_states(context, node, op, operands, {})

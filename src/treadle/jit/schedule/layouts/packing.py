@@ -1,0 +1,164 @@
+"""Packing: which invariant matrices of products are copied to an aligned layout, before which loop.
+
+Rows are aligned to vectors, and not a power of two apart, so that no vector crosses a cache line
+and rows do not evict each other. A matrix is packed once for all loops that surely run after it:
+a copy made on one side of a branch is for that side only, and a copy that a loop of few iterations
+skips is for that loop only. A constant is packed when code is made, and is there for all loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from treadle.ir import DType
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    Constant,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Reshape,
+    ScanSlice,
+    View,
+    static_shape,
+)
+from treadle.jit.kernel.traversal import all_nodes, inner_blocks
+from treadle.jit.schedule.large_products import is_streamed
+from treadle.jit.schedule.storage import Storage, StorageMap, keeps_order, stored_transpose
+
+_CACHE_LINE_BYTES = 64
+_PAGE_BYTES = 4096
+_MIN_PACKED_ELEMENTS = 4096
+"""The number of elements below which packing does not pay."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Packing:
+    """A matrix to copy before a loop; `stride`: the elements from one row to the next.
+
+    `products` are those of the loop that would read the matrix as it is stored if the loop runs for
+    few iterations, so that no copy is needed then; none if some product always needs it.
+    """
+
+    matrix: Node
+    stride: int
+    products: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        """As `explain --schedule` prints it."""
+        shape = ",".join(map(str, static_shape(self.matrix)))
+        when = ", unless it runs for few iterations" if self.products else ""
+        return f"{self.matrix.dtype}[{shape}] in rows of {self.stride}{when}"
+
+
+def packings(
+    kernel: Kernel, storage: StorageMap, distributed: Collection[Node]
+) -> Mapping[Node, tuple[Packing, ...]]:
+    """The matrices packed before each loop; `distributed` are products of many iterations."""
+    return dict(_packings(kernel.main, set(), set(), storage, distributed))
+
+
+def _packings(
+    block: Block,
+    there: set[Node],
+    constants: set[Node],
+    storage: StorageMap,
+    distributed: Collection[Node],
+) -> Iterator[tuple[Node, tuple[Packing, ...]]]:
+    """Those of the loops in a block; `there` and `constants` are packed before it."""
+    for node in block.nodes:
+        inside = set(there)
+        if isinstance(node.op, Loop):
+            made = tuple(_made(node, there | constants, storage, distributed))
+            yield node, made
+            inside |= {each.matrix for each in made}
+            there |= {each.matrix for each in made if not each.products}
+            constants |= {each.matrix for each in made if isinstance(each.matrix.op, Constant)}
+        for inner in inner_blocks(node):
+            own = set(inside) if isinstance(node.op, Branch) else inside
+            yield from _packings(inner, own, constants, storage, distributed)
+
+
+def _made(
+    loop: Node, there: Collection[Node], storage: StorageMap, distributed: Collection[Node]
+) -> Iterator[Packing]:
+    assert isinstance(loop.op, Loop)
+    inside = list(all_nodes(loop.op.body))
+    matrices = dict.fromkeys(_matrices(loop.op, inside, storage, distributed))
+    for matrix in matrices:
+        if matrix in there or not _is_worth_it(matrix, storage):
+            continue
+        readers = tuple(node for node in inside if matrix in node.operands)
+        may_skip = all(node in distributed and stored_transpose(node) for node in readers)
+        is_made_before = isinstance(matrix.op, Constant) or not may_skip
+        stride = _stride(static_shape(matrix)[1], matrix.dtype)
+        yield Packing(matrix, stride, () if is_made_before else readers)
+
+
+def _matrices(
+    loop: Loop, inside: Collection[Node], storage: StorageMap, distributed: Collection[Node]
+) -> Iterator[Node]:
+    """The right operands of products in a loop that do not change in it."""
+    for node in inside:
+        if isinstance(node.op, MatMul) and storage.storage_of[node] is Storage.BUFFER:
+            right = node.operands[1]
+            is_outside = right.home.depth < loop.body.depth
+            is_matrix = is_outside and right.is_static and len(right.shape) == 2
+            if is_matrix and (node in distributed or not _is_read_as_stored(node, storage)):
+                yield right
+
+
+def _is_read_as_stored(product: Node, storage: StorageMap) -> bool:
+    """Whether a product reads the rows of its matrix, or of its transpose, where they are."""
+    is_in_rows = is_streamed(product) and _has_rows(product.operands[1], storage)
+    return is_in_rows or stored_transpose(product) is not None
+
+
+def _is_worth_it(matrix: Node, storage: StorageMap) -> bool:
+    """Whether a matrix is large enough to pack, and its rows are badly aligned."""
+    if matrix.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS):
+        return False
+    rows, columns = static_shape(matrix)
+    if rows * columns < _MIN_PACKED_ELEMENTS or columns < 2:
+        return False
+    size = columns * matrix.dtype.numpy.itemsize
+    is_turned = isinstance(matrix.op, View | ScanSlice) and not _has_rows(matrix, storage)
+    return is_turned or size % _CACHE_LINE_BYTES != 0 or size % _PAGE_BYTES == 0
+
+
+def _has_rows(node: Node, storage: StorageMap) -> bool:
+    """Whether neighbouring elements along the last axis will be neighbours in memory."""
+    if storage.storage_of[node] is not Storage.INLINE:
+        return storage.storage_of[node] is not Storage.REGISTERS
+    match node.op:
+        case ScanSlice(axis, _):
+            is_last = axis == len(node.operands[0].shape) - 1
+            return not is_last and _has_rows(node.operands[0], storage)
+        case View(axes) if axes:
+            last = len(node.shape) - 1
+            *others, own = axes
+            is_apart = all(number != last for axis in others for number, _ in axis.terms)
+            return is_apart and (last, 1) in own.terms and _has_rows(node.operands[0], storage)
+        case Reshape():
+            return _is_laid(node, storage)
+    return False
+
+
+def _is_laid(node: Node, storage: StorageMap) -> bool:
+    """Whether a Reshape has the elements of a node in memory in order."""
+    while storage.storage_of[node] is Storage.INLINE and isinstance(node.op, Reshape | View):
+        if isinstance(node.op, View) and not keeps_order(node):
+            return False
+        node = node.operands[0]
+    return storage.storage_of[node] in (Storage.NEST, Storage.BUFFER)
+
+
+def _stride(columns: int, dtype: DType) -> int:
+    """The number of elements from one row to the next."""
+    lanes = _CACHE_LINE_BYTES // dtype.numpy.itemsize
+    stride = -(-columns // lanes) * lanes
+    return stride + lanes if stride * dtype.numpy.itemsize % _PAGE_BYTES == 0 else stride

@@ -1,0 +1,99 @@
+"""Matrices packed before loops: which loops share a copy, and which need one of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from tests.jit.native import check
+from tests.jit.schedule.test_schedule import TARGET
+from treadle.jit.schedule.schedule import schedule_kernel
+
+SIZE = 65
+ROW, MATRIX = f"float[1,{SIZE}]", f"float[{SIZE},{SIZE}]"
+
+
+def scan(k: int, source: str, start: str, product: str) -> str:
+    """A recurrence over the rows of a tensor; `product` makes p of the state or the row."""
+    return f"""h{k} = Scan <num_scan_inputs = 1, body = c{k}
+      ({ROW} a{k}, {ROW} x{k}) => ({ROW} b{k}) {{
+        p{k} = {product}
+        s{k} = Add (p{k}, x{k})
+        b{k} = Mod <fmod = 1> (s{k}, four)
+      }}> ({start}, {source})"""
+
+
+BRANCH = f"""g (int64 n, bool c, float[T,1,{SIZE}] x, {ROW} h, {MATRIX} v, float four)
+      => ({ROW} last) {{
+    last = Loop (n, , h) <body = f (int64 i, bool go, {ROW} u) => (bool on, {ROW} w) {{
+      on = Identity (go)
+      count = Cast <to = 1> (i)
+      m = Add (v, count)
+      first = If (c) <then_branch = t () => ({ROW} h1) {{
+          {scan(1, "x", "u", "MatMul (a1, m)")}
+        }}, else_branch = e () => ({ROW} same) {{ same = Identity (u) }}>
+      {scan(2, "x", "first", "MatMul (a2, m)")}
+      w = Identity (h2)
+    }}>
+  }}"""
+
+FEW = f"""g (float[T,1,{SIZE}] x, float[U,1,{SIZE}] y, {ROW} h, {MATRIX} v, float four)
+      => ({ROW} h1, {ROW} h2) {{
+    {scan(1, "x", "h", "Gemm <transB = 1> (x1, v)").replace("Add (p1, x1)", "Add (p1, a1)")}
+    {scan(2, "y", "h1", "Gemm <transB = 1> (x2, v)").replace("Add (p2, x2)", "Add (p2, a2)")}
+  }}"""
+
+
+def feed(rng, **more):
+    """Whole numbers, whose sums of products are exact in any order."""
+    shapes = {"h": (1, SIZE), "v": (SIZE, SIZE)} | {name: (t, 1, SIZE) for name, t in more.items()}
+    drawn = {name: rng.integers(-3, 4, shape).astype("f") for name, shape in shapes.items()}
+    return drawn | {"four": np.float32(4)}
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_copy_made_on_one_side_of_a_branch_is_not_read_behind_it(taken, rng):
+    check(BRANCH, feed(rng, x=5) | {"n": np.int64(3), "c": np.bool_(taken)})
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 9), (9, 2), (2, 2), (9, 9)])
+def test_a_copy_that_a_loop_of_few_iterations_skips_is_not_read_by_the_next(first, second, rng):
+    check(FEW, feed(rng, x=first, y=second))
+
+
+LOOP = """  %{k} = loop length 9 extent 9 carries %s{k} = %x
+    %s{k}: float32[1,65] = carried 0
+    %p{k}: float32[1,65] = matmul %s{k}, %w
+    yield %p{k}
+  %r{k}: float32[1,65] = result 0 of %{k}
+"""
+KERNEL = """kernel
+  %x: float32[1,65] = input 0
+  %c: bool[] = input 1
+  %w: float32[65,65] = input 2
+"""
+
+
+def packed(text: str) -> list[int]:
+    """The number of matrices packed before each loop."""
+    schedule = schedule_kernel(kernel_of(text), TARGET)
+    return [len(schedule.packings[loop]) for loop in schedule.loops]
+
+
+def test_loops_one_after_the_other_share_a_copy():
+    text = KERNEL + LOOP.format(k=1) + LOOP.format(k=2) + "  return %r1, %r2"
+    assert packed(text) == [1, 0]
+
+
+def test_aligned_and_small_matrices_are_not_packed():
+    text = KERNEL + LOOP.format(k=1) + "  return %r1"
+    assert packed(text) == [1]
+    assert packed(text.replace("65", "64")) == [0]
+    assert packed(text.replace("65", "31")) == [0]
+
+
+def test_the_schedule_says_which_matrices_are_packed():
+    schedule = schedule_kernel(kernel_of(KERNEL + LOOP.format(k=1) + "  return %r1"), TARGET)
+    (packings,) = schedule.packings.values()
+    assert str(packings[0]) == "float32[65,65] in rows of 80"
