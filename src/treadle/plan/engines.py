@@ -17,12 +17,14 @@ class Verdict:
 
     `joins`: whether the engine would take the step together with others, though not alone; used
     only if it takes others. `links`: whether it would, large or not, between two loops it takes.
+    `feeds`: whether it would, of any length, where only loops it takes slice the result.
     """
 
     takes: bool
     reason: str
     joins: Callable[[], bool] | None = None
     links: Callable[[], bool] | None = None
+    feeds: Callable[[], bool] | None = None
 
 
 class RecordStore(Protocol):

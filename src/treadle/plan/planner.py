@@ -93,14 +93,16 @@ class _Choice:
     """The engine chosen for a step, None for interp, and the reason.
 
     `joins` names the engines that would run it together with others, `links` those that would
-    between two loops; `instead` is the choice for the step alone if it has joined others;
-    `refusal` is the reason of the last engine that declined the single step.
+    between two loops, `feeds` those that would before a loop; `instead` is the choice for the step
+    alone if it has joined others; `refusal` is the reason of the last engine that declined the
+    single step.
     """
 
     engine: Engine | None
     reason: str
     joins: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
     links: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
+    feeds: Mapping[str, Callable[[], bool]] = field(default_factory=dict)
     instead: _Choice | None = None
     refusal: str = ""
 
@@ -137,6 +139,7 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
     refusal = ""
     joins: dict[str, Callable[[], bool]] = {}
     links: dict[str, Callable[[], bool]] = {}
+    feeds: dict[str, Callable[[], bool]] = {}
     opens = ""
     for engine in planning.engines:
         verdict = _verdict(planning, engine, step)
@@ -144,17 +147,21 @@ def _choose(planning: _Planning, step: Step) -> _Choice:
             if opens:
                 return _Choice(None, f"planned branch by branch: {opens} takes loops in them")
             before = refusals if any(bodies(step)) else ()
-            return _Choice(engine, "; ".join((*before, verdict.reason)), joins, links)
+            return _Choice(engine, "; ".join((*before, verdict.reason)), joins, links, feeds)
         refusals.append(verdict.reason)
         if verdict.links is not None:
             links[engine.name] = verdict.links
+        if verdict.feeds is not None:
+            feeds[engine.name] = verdict.feeds
         if verdict.joins is not None:
             joins[engine.name] = verdict.joins
         else:
             refusal = verdict.reason
         if not opens and isinstance(step, Branch) and _takes_loops(planning, engine, step):
             opens = engine.name
-    return _Choice(None, "; ".join(refusals) or planning.unasked, joins, links, refusal=refusal)
+    return _Choice(
+        None, "; ".join(refusals) or planning.unasked, joins, links, feeds, refusal=refusal
+    )
 
 
 def _takes_loops(planning: _Planning, engine: Engine, branch: Branch) -> bool:
@@ -180,14 +187,15 @@ def _joined(planning: _Planning, block: Block, choices: list[_Choice]) -> list[_
         own = [k for k, choice in enumerate(choices) if choice.engine is engine]
         if not own:
             continue
-        joins, links = (
+        joins, links, feeds = (
             [k for k, test in enumerate(tests) if test is not None and test()]
             for tests in (
                 [choice.joins.get(engine.name) for choice in choices],
                 [choice.links.get(engine.name) for choice in choices],
+                [choice.feeds.get(engine.name) for choice in choices],
             )
         )
-        joined = steps_to_absorb(block, own, joins, links)
+        joined = steps_to_absorb(block, own, joins, links, feeds)
         choices = [
             replace(choice, engine=engine, reason="absorbed into the loop's region", instead=choice)
             if k in joined

@@ -7,9 +7,9 @@
             its operands come from the region or from outside the block, one from the region
 
 A step that reads only values from outside the block is not absorbed for its operands. A step that
-makes or reads a sliced value of unknown length is never absorbed: as long as only loops use that
-value, its length stays dynamic in the compiled code. At most 256 steps are absorbed, because each
-one adds compile time.
+makes or reads a sliced value of unknown length is not absorbed: as long as only loops use that
+value, its length stays dynamic in the compiled code. Steps that make it item by item are absorbed:
+what they read is sliced in turn. At most 256 steps are absorbed, because each adds compile time.
 
 Steps that lead from one loop of the region to another are absorbed first, if the engine links loops
 by them: then the loops are one region, which can run both at the same time.
@@ -26,26 +26,46 @@ _MOST = 256
 
 
 def steps_to_absorb(
-    block: Block, own: Collection[int], beside: Collection[int], links: Collection[int] = ()
+    block: Block,
+    own: Collection[int],
+    beside: Collection[int],
+    links: Collection[int] = (),
+    feeds: Collection[int] = (),
 ) -> set[int]:
-    """The positions in `beside` and `links` to absorb into the region of the steps at `own`.
+    """The positions in `beside`, `links` and `feeds` to absorb into the region of those in `own`.
 
-    Those in `links` are absorbed between two loops, even where they touch sliced values.
+    Those in `links` are absorbed between two loops, even where they touch sliced values, and those
+    in `feeds` where only absorbed steps read the sliced values that they make.
     """
     makers = {value: k for k, step in enumerate(block.steps) for value in step.results if value}
     readers = _readers(block)
     taken, most = {*own, *steps_between(block.steps, own, links)}, len(own) + _MOST
+    fed = steps_before(block.steps, own, feeds)
     sliced = {value for k in own for value in _sliced(block.steps[k])}
+    sliced.update(value for k in fed for value in _touched(block.steps[k]) if _is_open(value))
     forwards = [k for k in sorted(beside) if sliced.isdisjoint(_touched(block.steps[k]))]
+    backwards = sorted({*forwards, *fed}, reverse=True)
     for joins, positions in (
-        (partial(_leads, readers), forwards[::-1]),
+        (partial(_leads, readers), backwards),
         (partial(_follows, block, makers), forwards),
-        (partial(_leads, readers), forwards[::-1]),
+        (partial(_leads, readers), backwards),
     ):
         for position in positions:
             if len(taken) < most and joins(block.steps[position], taken):
                 taken.add(position)
     return taken.difference(own)
+
+
+def steps_before(steps: Sequence[Step], own: Collection[int], feeds: Collection[int]) -> list[int]:
+    """The positions in `feeds` of steps that make what a loop at `own` slices, or each other."""
+    loops = [step for step in (steps[k] for k in own) if isinstance(step, Loop)]
+    sliced = {port.operand for loop in loops for port in ports(loop).sliced}
+    found = []
+    for k in sorted(feeds, reverse=True):
+        if not sliced.isdisjoint(steps[k].results):
+            found.append(k)
+            sliced.update(reads(steps[k]))
+    return found
 
 
 def steps_between(steps: Sequence[Step], own: Collection[int], links: Collection[int]) -> set[int]:
@@ -73,6 +93,12 @@ def _sliced(step: Step) -> Iterator[Value]:
         is_told = shape is not None and isinstance(shape[port.role.axis], int)
         if port.operand is not None and not is_told:
             yield port.operand
+
+
+def _is_open(value: Value) -> bool:
+    """Whether an extent is not known, as far as the type shows."""
+    shape = value.type.shape if isinstance(value.type, Tensor) else None
+    return shape is None or not all(isinstance(extent, int) for extent in shape)
 
 
 def _touched(step: Step) -> Iterator[Value]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from math import prod
 
-from treadle.ir import Leaf, Loop, Optional, Sequence, Step, Tensor, Value, reads
+from treadle.ir import Leaf, Loop, Step, Tensor, Value
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_builder import NATIVE
 from treadle.jit.lowering import lowering
-from treadle.plan import Region, is_compute_heavy, steps_between
+from treadle.jit.policy.feeders import may_feed
+from treadle.jit.policy.native_types import is_native
+from treadle.plan import Region, is_compute_heavy, steps_before, steps_between
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
 _OF_ROWS = frozenset((
@@ -33,7 +34,7 @@ _MAX_ELEMENTS = 65536
 
 def may_be_small(step: Step) -> bool:
     """Whether the step should join: native, cheap, and small as far as its types show."""
-    if not isinstance(step, Leaf) or step.op in _DEAR or not _is_native(step):
+    if not isinstance(step, Leaf) or step.op in _DEAR or not is_native(step):
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
@@ -50,7 +51,7 @@ def may_link(step: Step) -> bool:
 
     It computes each row from the same rows of others, so it runs as a loop over them.
     """
-    if not isinstance(step, Leaf) or step.domain or step.op not in _OF_ROWS or not _is_native(step):
+    if not isinstance(step, Leaf) or step.domain or step.op not in _OF_ROWS or not is_native(step):
         return False
     return lowering(step.domain, step.op, step.version) is not None
 
@@ -62,11 +63,18 @@ def links_of(region: Region) -> Collection[Step]:
     return {region.steps[k] for k in steps_between(region.steps, loops, links)}
 
 
+def feeds_of(region: Region) -> Collection[Step]:
+    """The steps of a region that make what its loops slice, item by item."""
+    loops = [k for k, step in enumerate(region.steps) if isinstance(step, Loop)]
+    feeds = [k for k, step in enumerate(region.steps) if may_feed(step)]
+    return {region.steps[k] for k in steps_before(region.steps, loops, feeds)}
+
+
 def expect_small(region: Region, nodes: Mapping[Value, Node | None]) -> None:
     """Raise Declined if a step that joined has more elements than allowed."""
-    links = links_of(region) if region.absorbed else ()
+    large = {*links_of(region), *feeds_of(region)} if region.absorbed else ()
     for step in region.absorbed:
-        for value in () if step in links else _looked_at(step):
+        for value in () if step in large else _looked_at(step):
             node = nodes.get(value)
             if node is not None and node.is_static and node.size > _MAX_ELEMENTS:
                 raise Declined(f"{value.name} beside a loop has {node.size} elements")
@@ -86,16 +94,3 @@ def _size(value: Value) -> int | None:
         return None
     extents = tuple(extent for extent in shape if isinstance(extent, int))
     return prod(extents) if len(extents) == len(shape) else None
-
-
-def _is_native(step: Step) -> bool:
-    """Whether its operands and results have a native form, as far as their types show."""
-    for value in (*step.results, *reads(step)):
-        type_ = value.type if value is not None else None
-        while isinstance(type_, Optional | Sequence):
-            type_ = type_.element
-        if type_ is not None and not isinstance(type_, Tensor):
-            return False
-        if isinstance(type_, Tensor) and type_.dtype is not None and type_.dtype not in NATIVE:
-            return False
-    return True

@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treadle import ops
-from treadle.ir import Block, DType, Leaf, Loop, Model, Value, dtype_of, ports, reads, walk_block
+from treadle.ir import (
+    Block,
+    DType,
+    Leaf,
+    Loop,
+    Model,
+    Step,
+    Value,
+    dtype_of,
+    ports,
+    reads,
+    walk_block,
+)
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.internal_errors import decline_on_internal_error
@@ -35,6 +47,7 @@ from treadle.jit.lowering import lower_steps, nothing
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.lowering.sequences.scalarize import scalarize_sequences
 from treadle.jit.policy.companions import expect_small
+from treadle.jit.policy.feeders import Sources, item_sources, may_feed
 from treadle.plan import Region
 
 Kind = tuple[DType | None, tuple[int, ...]]
@@ -59,17 +72,9 @@ class DynamicDims:
         """The dynamic axes: those that top-level loops slice, and no other step reads."""
         index = {value: k for k, value in enumerate(region.inputs)}
         sliced: dict[tuple[int, int], SymbolicDim] = {}
-        otherwise = set(region.outputs)
-        for step in region.steps:
-            if not isinstance(step, Loop):
-                otherwise |= {value for value in reads(step) if value is not None}
-                continue
-            view = ports(step)
-            taken = [(index.get(port.operand), port) for port in view.sliced if port.operand]
-            operands = [v for v in reads(step) if v is not None]
-            slices = [port.operand for _, port in taken]
-            otherwise |= {v for v in operands if operands.count(v) > slices.count(v)}
-            _unite(sliced, [(k, _axis(p.operand, p.role.axis)) for k, p in taken if k is not None])
+        slicings, otherwise = _slicings(region)
+        for taken in slicings:
+            _unite(sliced, [(index[value], axis) for value, axis in taken if value in index])
         closed = {index[value] for value in otherwise if value in index}
         axes: dict[int, set[int]] = {}
         for position, axis in sliced:
@@ -78,6 +83,37 @@ class DynamicDims:
         open_ = {key: extent for key, extent in sliced.items() if key[0] not in closed}
         lists = frozenset(k for k, value in enumerate(region.inputs) if is_list(value))
         return cls({**open_, **{(k, 0): SymbolicDim(f"s{k}") for k in lists}}, lists)
+
+
+def _slicings(region: Region) -> tuple[list[list[tuple[Value, int]]], set[Value]]:
+    """The values that are sliced, each with the axis, loop by loop; and what is read otherwise.
+
+    A step that computes what a loop slices item by item slices what it reads.
+    """
+    slicings: list[list[tuple[Value, int]]] = []
+    otherwise = set(region.outputs)
+    for step in region.steps:
+        if isinstance(step, Loop):
+            taken = [(p.operand, p) for p in ports(step).sliced if p.operand]
+            operands = [v for v in reads(step) if v is not None]
+            slices = [operand for operand, _ in taken]
+            otherwise |= {v for v in operands if operands.count(v) > slices.count(v)}
+            slicings.append([(value, _axis(value, port.role.axis)) for value, port in taken])
+    for step in reversed([step for step in region.steps if not isinstance(step, Loop)]):
+        found = () if not otherwise.isdisjoint(step.results) else _sources(step, slicings)
+        whole = {value for value in reads(step) if value is not None}
+        otherwise |= whole.difference(value for value, _ in found)
+    return slicings, otherwise
+
+
+def _sources(step: Step, slicings: list[list[tuple[Value, int]]]) -> Sources:
+    """What a step slices, if loops slice its result along one axis; it is added to theirs."""
+    groups = [(group, axis) for group in slicings for value, axis in group if value in step.results]
+    axes = {axis for _, axis in groups}
+    found = item_sources(step, axes.pop()) if len(axes) == 1 and may_feed(step) else None
+    for group, _ in groups if found else ():
+        group.extend(found or ())
+    return found or ()
 
 
 def _axis(value: Value | None, axis: int) -> int:

@@ -5,6 +5,7 @@
     carried values                    without reshapes and concats around them
     x % 7 == 1                         a product and a comparison
     operators between loops           a loop over their rows
+    operators before a loop           in the loop that slices what they make
     loops that consume each other     one loop
 
 A kernel to which none applies is returned unchanged.
@@ -19,11 +20,12 @@ from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
+from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_remainder_tests, with_selects, with_scan_slices, with_simple_carried_values,
-    with_row_loops, with_fused_loops,
+    with_row_loops, with_sunk_producers, with_fused_loops,
 )  # fmt: skip
 
 

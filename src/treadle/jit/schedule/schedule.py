@@ -7,6 +7,7 @@
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     chains        the order of operands of associative chains
+    kept          what loops slice and is yet computed before them, whole, and why
 
 Columns that are transposed in tiles, threads and operands that are written into
 their Concat are still chosen while code is generated.
@@ -35,6 +36,7 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import StorageMap, assign_storage
+from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
 
 
@@ -58,6 +60,7 @@ class Schedule:
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
+    kept: Mapping[Node, tuple[Node, str]]
 
     def steps_of(self, block: Block) -> tuple[Step, ...]:
         """The steps of a block; one that a strategy has made carries nothing."""
@@ -82,7 +85,8 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
     chains = reassociated(kernel, storage.readers)
     packed = packings(kernel, storage, distributed)
-    return Schedule(storage, loops, distributed, packed, found, blocks, chains)
+    kept = producers(kernel).kept
+    return Schedule(storage, loops, distributed, packed, found, blocks, chains, kept)
 
 
 def _pipeline_facts(

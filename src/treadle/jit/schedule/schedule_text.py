@@ -5,6 +5,7 @@
       storage of carried values: buffer
       carried 0 float32[8]: affine, reads 0 at (i0), last read by add
       parallel: 0.0
+      not sunk into it: exp: float32[?]: exp is quicker for many iterations at once
       nest: mul, add: float32[8], in place of carried 0
     main: nest: neg: float32[8]
     values: 3 in registers, 2 in nests, 1 inline, 4 in buffers
@@ -99,4 +100,7 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
         if product.home is node.op.body:
             yield f"distributed: {words_of([product])}, {made.steps} iterations at once"
     yield from (f"packed before it: {packing}" for packing in schedule.packings.get(node, ()))
+    for producer, (loop, why) in schedule.kept.items():
+        if loop is node:
+            yield f"not sunk into it: {words_of([producer])}: {why}"
     yield from _nests(schedule.steps_of(node.op.body), node.op)

@@ -1,0 +1,91 @@
+"""Steps before a loop that make what it slices, item by item: they join its region at any length.
+
+    y = f(x, c)                            x, y: float[T, 3]; c: float[3]
+    for i: h = g(h, y[i])
+
+Item i of `y` is made of item i of `x`, so native code computes it in iteration i
+(`schedule/sunk_producers.py`), and T need not be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from treadle.ir import Dim, Leaf, Step, Tensor, Value
+from treadle.jit.lowering import lowering
+from treadle.jit.policy.native_types import is_native
+
+_OF_ELEMENTS = frozenset((
+    "Abs", "Add", "And", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast",
+    "Ceil", "Clip", "Div", "Equal", "Exp", "Floor", "Greater", "GreaterOrEqual", "Identity",
+    "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or",
+    "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softplus", "Sqrt", "Sub", "Tanh",
+    "Where", "Xor",
+))  # fmt: skip
+"""Operators whose element is a function of one element of each operand."""
+
+Sources = Sequence[tuple[Value, int]]
+"""Values, each with the axis along which it is sliced."""
+
+
+def may_feed(step: Step) -> bool:
+    """Whether items of the result, along any axis of unknown length, are made of operands' items.
+
+    A Range is: its item is a function of the item's number.
+    """
+    if not isinstance(step, Leaf) or step.domain or len(step.results) != 1:
+        return False
+    if lowering(step.domain, step.op, step.version) is None or not is_native(step):
+        return False
+    result = step.results[0]
+    shape = None if result is None else shape_of(result)
+    if shape is None or not shape:
+        return False
+    return all(
+        isinstance(extent, int) or item_sources(step, axis) is not None
+        for axis, extent in enumerate(shape)
+    )
+
+
+def item_sources(step: Step, axis: int) -> Sources | None:
+    """What an item of a step's result along an axis is made of, beside whole operands.
+
+    None: it is not known to be made of items.
+    """
+    if not isinstance(step, Leaf) or step.domain:
+        return None
+    if step.op == "Range":
+        return ()
+    result = step.results[0]
+    if step.op not in _OF_ELEMENTS or result is None or shape_of(result) is None:
+        return None
+    try:
+        found = tuple(_sources(step, result, axis))
+    except LookupError:
+        return None
+    extents = {_extent(value, own) for value, own in found}
+    return found if len(found) == 1 or (len(extents) == 1 and None not in extents) else None
+
+
+def _sources(step: Leaf, result: Value, axis: int) -> Iterator[tuple[Value, int]]:
+    """The operands with items along the axis; raises LookupError if a rank is unknown."""
+    rank = len(shape_of(result) or ())
+    for operand in step.operands:
+        if operand is None:
+            continue
+        shape = shape_of(operand)
+        if shape is None:
+            raise LookupError(operand.name)
+        own = axis - (rank - len(shape))
+        if own >= 0 and shape[own] != 1:
+            yield operand, own
+
+
+def _extent(value: Value, axis: int) -> Dim:
+    shape = shape_of(value)
+    return None if shape is None else shape[axis]
+
+
+def shape_of(value: Value) -> tuple[Dim, ...] | None:
+    """The declared or inferred shape of a tensor; None if its rank is unknown."""
+    return value.type.shape if isinstance(value.type, Tensor) else None

@@ -1,0 +1,342 @@
+"""Producers sunk into the loop that slices them: each item is computed in the iteration it is for.
+
+    y = f(x)                                   for i: h = g(h, f(x[i]))
+    for i: h = g(h, y[i])               =
+
+The whole value is then never in memory; the loop may also join one that stacks `x`
+(stacked_loops.py). A producer of which only views, reshapes and concats would be left to the loop
+stays. So does what costs less for many iterations at once: functions with long code of few
+elements, and operands of products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import NamedTuple
+
+from treadle.ir import DType
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import (
+    Axis,
+    Block,
+    Concat,
+    Elementwise,
+    InductionVar,
+    Iota,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Number,
+    Reshape,
+    ScanSlice,
+    Take,
+    View,
+)
+from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt
+from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
+from treadle.jit.kernel.traversal import all_nodes, shape_operands, word_of, yielded
+
+_VECTOR = 8
+"""The elements of an item from which a function of it is computed in vectors."""
+_SHAPING = (Concat, Reshape, View)
+_SINKABLE = (Elementwise, Iota, Take, *_SHAPING)
+
+
+class Slicing(NamedTuple):
+    """The items of a value that the loop with this body reads: along an axis, in which order."""
+
+    loop: Node
+    axis: int
+    reverse: bool
+
+
+Producers = Mapping[Node, Sequence[Slicing]]
+"""The values that are computed item by item, with the items that are read."""
+
+
+def with_sunk_producers(kernel: Kernel) -> Kernel:
+    """The kernel whose loops compute items of values that they alone slice; itself if none does."""
+    sunk = producers(kernel).sunk
+    if not sunk:
+        return kernel
+    writer = _Items(sunk)
+    rules = {ScanSlice: writer.slice, Take: writer.take}
+    return remove_dead_nodes(rebuilt(kernel, rules))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FoundProducers:
+    """The producers that loops compute item by item, and why others are computed before them."""
+
+    sunk: Producers
+    kept: Mapping[Node, tuple[Node, str]]
+
+
+def producers(kernel: Kernel) -> FoundProducers:
+    """The producers of a kernel's sliced values; `kept` has the loop and the reason."""
+    search = _Search(kernel, _readers(kernel), _loops(kernel))
+    for node in reversed(list(all_nodes(kernel.main))):
+        search.visit(node)
+    for node in all_nodes(kernel.main):
+        if node in search.sunk and not _saves(node, search.sunk):
+            del search.sunk[node]
+    return FoundProducers(search.sunk, search.kept)
+
+
+def _readers(kernel: Kernel) -> Mapping[Node, Sequence[Node | None]]:
+    """The readers of each node; None: it is a result of the kernel."""
+    found: dict[Node, list[Node | None]] = {node: [None] for node in kernel.results}
+    for node in all_nodes(kernel.main):
+        for read in (*node.operands, *yielded(node), *shape_operands(node)):
+            found.setdefault(read, []).append(node)
+    return found
+
+
+def _loops(kernel: Kernel) -> Mapping[Block, Node]:
+    return {node.op.body: node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)}
+
+
+def _saves(node: Node, sunk: Producers) -> bool:
+    """Whether the loop computes something that would be stored otherwise."""
+    if not isinstance(node.op, _SHAPING):
+        return True
+    axes = [operand_axis(node, k, sunk[node][0].axis) for k in range(len(node.operands))]
+    read = zip(node.operands, axes, strict=True)
+    return any(axis is None or operand in sunk for operand, axis in read)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Search:
+    """Visits the nodes of a kernel from the last to the first."""
+
+    kernel: Kernel
+    readers: Mapping[Node, Sequence[Node | None]]
+    loops: Mapping[Block, Node]
+    sunk: dict[Node, list[Slicing]] = field(default_factory=dict)
+    kept: dict[Node, tuple[Node, str]] = field(default_factory=dict)
+
+    def visit(self, node: Node) -> None:
+        """Decide whether a loop computes the items of a node."""
+        uses = list(self._uses(node)) if isinstance(node.op, _SINKABLE) else []
+        slicings = list(dict.fromkeys(use for use in uses if use is not None))
+        if not slicings:
+            return
+        why = self._obstacle(node, slicings, is_read_whole=None in uses)
+        if not why:
+            self.sunk[node] = slicings
+        elif not isinstance(node.op, _SHAPING):
+            self.kept[node] = slicings[0].loop, why
+
+    def _uses(self, node: Node) -> Iterator[Slicing | None]:
+        """How each reader reads the node; None: other than by items."""
+        for reader in self.readers.get(node, ()):
+            if reader is None or node not in reader.operands:
+                yield None
+            elif isinstance(reader.op, ScanSlice):
+                loop = self.loops.get(reader.home)
+                is_item = loop is not None and node.home.depth < reader.home.depth
+                yield Slicing(loop, reader.op.axis, reader.op.reverse) if loop and is_item else None
+            else:
+                yield from self._through(node, reader)
+
+    def _through(self, node: Node, reader: Node) -> Iterator[Slicing | None]:
+        """The items that a producer reads whose items a loop computes."""
+        numbers = [k for k, operand in enumerate(reader.operands) if operand is node]
+        for loop, axis, reverse in self.sunk.get(reader, ()):
+            for found in (operand_axis(reader, k, axis) for k in numbers):
+                yield None if found is None else Slicing(loop, found, reverse)
+        if reader not in self.sunk:
+            yield None
+
+    def _obstacle(self, node: Node, slicings: Sequence[Slicing], *, is_read_whole: bool) -> str:
+        """Why the items are computed before the loop; "" if they need not be."""
+        loop, axis, _ = slicings[0]
+        if isinstance(node.op, Iota):
+            return ""
+        if is_read_whole or len({slicing.loop for slicing in slicings}) > 1:
+            return "it is read elsewhere too"
+        if not _is_run_once(loop, node.home):
+            return "an outer loop would compute it again"
+        if any(not _has_items(node, slicing.axis) for slicing in slicings):
+            return "its items are not made of items"
+        if isinstance(node.op, Take) and not _is_counted(loop):
+            return "an index out of range may be one that no iteration reads"
+        if self._is_wanted_together(node):
+            return "a product or a window reads many items at once"
+        if _item_size(node, axis) < _VECTOR and _is_long(node):
+            return f"{word_of(node)} is quicker for many iterations at once"
+        return ""
+
+    def _is_wanted_together(self, node: Node) -> bool:
+        """Whether items go to a product, or to a Concat that may be a window, as they are."""
+        waiting = list(self.readers.get(node, ()))
+        while waiting:
+            reader = waiting.pop()
+            if reader is None:
+                continue
+            if reader.home.depth > node.home.depth and isinstance(reader.op, MatMul | Concat):
+                return True
+            if isinstance(reader.op, ScanSlice | View | Reshape):
+                waiting += self.readers.get(reader, ())
+        return False
+
+
+def operand_axis(node: Node, number: int, axis: int) -> int | None:
+    """The axis along which an item of a node reads an operand; None: it reads all of it."""
+    operand, op = node.operands[number], node.op
+    match op:
+        case Elementwise():
+            own = axis - (len(node.shape) - len(operand.shape))
+            return own if own >= 0 and operand.shape[own] == node.shape[axis] != 1 else None
+        case View(axes=axes):
+            return next((k for k, each in enumerate(axes) if axis in dict(each.terms)), None)
+        case Take(axis=first):
+            return axis - first if number == 1 else None
+    return axis
+
+
+def _has_items(node: Node, axis: int) -> bool:
+    """Whether an item of the node is made of items of its operands, and of whole operands."""
+    extent = node.shape[axis]
+    match node.op:
+        case Elementwise():
+            return all(_is_item_or_same(each, node, axis) for each in node.operands)
+        case View(axes=axes):
+            moved = [k for k, each in enumerate(axes) if axis in dict(each.terms)]
+            is_straight = all(axes[k] == Axis(0, ((axis, 1),)) for k in moved)
+            operand = node.operands[0]
+            return is_straight and len(moved) < 2 and all(operand.shape[k] == extent for k in moved)
+        case Reshape():
+            return axis == 0 and node.operands[0].shape[:1] == (extent,)
+        case Concat(axis=joined):
+            return axis != joined and all(each.shape[axis] == extent for each in node.operands)
+        case Take(axis=first):
+            indices = node.operands[1]
+            own = axis - first
+            return 0 <= own < len(indices.shape) and indices.shape[own] == extent
+    return False
+
+
+def _is_item_or_same(operand: Node, node: Node, axis: int) -> bool:
+    own = axis - (len(node.shape) - len(operand.shape))
+    return own < 0 or operand.shape[own] in (1, node.shape[axis])
+
+
+def _is_long(node: Node) -> bool:
+    """Whether it is a function of more than a few instructions."""
+    if not isinstance(node.op, Elementwise):
+        return False
+    return FUNCTIONS[node.op.function].cost is not INSTRUCTIONS
+
+
+def _item_size(node: Node, axis: int) -> int:
+    """The number of elements of an item; an extent that is not known counts as many."""
+    rest = (extent for k, extent in enumerate(node.shape) if k != axis)
+    return prod(extent if isinstance(extent, int) else _VECTOR for extent in rest)
+
+
+def _is_run_once(loop: Node, home: Block) -> bool:
+    """Whether the loop runs once each time a block does: no loop is between them."""
+    block: Block | None = loop.home
+    while block is not None and block is not home:
+        if block.is_loop:
+            return False
+        block = block.parent
+    return block is home
+
+
+def _is_counted(loop: Node) -> bool:
+    op = loop.op
+    assert isinstance(op, Loop)
+    return not op.has_condition and op.next_condition is None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Items:
+    """The rules that write items of producers in place of slices."""
+
+    sunk: Producers
+    made: dict[tuple[Node, int, bool, Block], Node] = field(default_factory=dict)
+
+    def slice(self, rebuild: Rebuild, node: Node) -> Node:
+        """An item, computed if its source is sunk."""
+        op, (source,) = node.op, node.operands
+        assert isinstance(op, ScanSlice)
+        if source not in self.sunk:
+            return copied(rebuild, node)
+        return self._item(rebuild, source, op.axis, reverse=op.reverse)
+
+    def take(self, rebuild: Rebuild, node: Node) -> Node:
+        """Nothing in place of rows that are taken in the loop: reading them may fail."""
+        return node if node in self.sunk else copied(rebuild, node)
+
+    def _item(self, rebuild: Rebuild, node: Node, axis: int, *, reverse: bool) -> Node:
+        """The item of this iteration; each is written once."""
+        key = node, axis, reverse, rebuild.builder.block
+        if key not in self.made:
+            if node in self.sunk:
+                self.made[key] = self._computed(rebuild, node, axis, reverse=reverse)
+            else:
+                self.made[key] = _sliced(rebuild, node, ScanSlice(axis, reverse))
+        return self.made[key]
+
+    def _computed(self, rebuild: Rebuild, node: Node, axis: int, *, reverse: bool) -> Node:
+        """The item of a producer."""
+        builder, shape = rebuild.builder, rebuild.shape(node)
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        if isinstance(node.op, Iota):
+            return _number(rebuild, node.dtype, shape[0], reverse=reverse)
+        parts = [
+            self._part(rebuild, node, k, axis, reverse=reverse) for k in range(len(node.operands))
+        ]
+        match node.op:
+            case View(axes=axes):
+                moved = operand_axis(node, 0, axis)
+                kept = [each for k, each in enumerate(axes) if k != moved]
+                return builder.view(parts[0], rest, new_axes(rebuild, _without(kept, axis)))
+            case Reshape():
+                return builder.reshape(parts[0], rest)
+            case Concat(axis=joined):
+                return builder.add(Concat(joined - (axis < joined)), node.dtype, rest, *parts)
+        return builder.add(node.op, node.dtype, rest, *parts)
+
+    def _part(self, rebuild: Rebuild, node: Node, number: int, axis: int, *, reverse: bool) -> Node:
+        """What an item of a node reads of an operand: an item, or all of it."""
+        operand, own = node.operands[number], operand_axis(node, number, axis)
+        if own is not None:
+            return self._item(rebuild, operand, own, reverse=reverse)
+        whole = rebuild.nodes[operand]
+        single = axis - (len(node.shape) - len(operand.shape))
+        if not isinstance(node.op, Elementwise) or single < 0:
+            return whole
+        return rebuild.builder.reshape(whole, (*whole.shape[:single], *whole.shape[single + 1 :]))
+
+
+def _sliced(rebuild: Rebuild, node: Node, op: ScanSlice) -> Node:
+    """The slice of a value that is made before the loop."""
+    source, block = rebuild.nodes[node], rebuild.builder.block
+    shape = (*source.shape[: op.axis], *source.shape[op.axis + 1 :])
+    made = Node(op, source.dtype, shape, (source,), block)
+    block.nodes.append(made)
+    return made
+
+
+def _number(rebuild: Rebuild, dtype: DType, extent: Number, *, reverse: bool) -> Node:
+    """The number of the iteration, or of the item from the end."""
+    builder = rebuild.builder
+    made = Node(InductionVar(), DType.INT64, (), (), builder.block)
+    builder.block.nodes.append(made)
+    if reverse:
+        made = builder.map("sub", builder.dim(builder.minus(extent, 1)), made)
+    return builder.cast(made, dtype)
+
+
+def _without(axes: Sequence[Axis], removed: int) -> tuple[Axis, ...]:
+    """The axes of a view whose index has lost an axis."""
+    return tuple(
+        Axis(each.offset, tuple((k - (k > removed), step) for k, step in each.terms))
+        for each in axes
+    )
