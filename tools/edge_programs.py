@@ -6,6 +6,7 @@
     stacked     loops that each slice what the loop before them stacks
     updates     arrays changed by rows, and in branches, also read before and after
     reduced     arrays from which a value and its reduction lead to the next one
+    fed         what loops slice, made of other values, numbers and rows by functions and views
 
 Numbers are whole and small, so that every order of sums gives the same bits. Extents are declared
 or open; loops run 0, 1, 2 or more times.
@@ -319,8 +320,38 @@ def _reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return {"n": _trips(chance), "s": _numbers(chance, rows, width)}, {"o": 2, "y": 3}
 
 
+def _fed(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    chance = lines.chance
+    trips, width = chance.choice((*TRIPS[1:], 70)), chance.choice((0, 1, 4, 17))
+    item = [width] if width else []
+    feeds = {"s": _numbers(chance, *item), "x": _numbers(chance, trips, *item),
+             "c": _numbers(chance, *item), "column": _numbers(chance, trips, *[1] * len(item)),
+             "table": _numbers(chance, 5, *item),
+             "ids": _numbers(chance, trips).astype(np.int64)}  # fmt: skip
+    extent = lines.add("Squeeze (" + lines.add("Shape <start = 0, end = 1> (x)") + ")")
+    first = lines.add("Constant <value = int64 {-3}> ()")
+    limit = lines.add(f"Add ({extent}, {first})")
+    number = lines.add(
+        f"Cast <to = 1> ({lines.add(f'Range ({first}, {limit}, {lines.add(_ONE)})')})"
+    )
+    made = ["x", lines.add("Gather <axis = 0> (table, ids)"), lines.add("Mul (x, c)")]
+    made.append(lines.add(f"Unsqueeze ({number}, one)") if item else number)
+    for _ in range(chance.choice((1, 2, 4))):
+        kind, other = chance.choice(("Add", "Max", "Sub", "Min")), chance.choice([*made, "column"])
+        made.append(lines.add(f"{kind} ({lines.add(f'Add ({chance.choice(made)}, x)')}, {other})"))
+    full = [name for name in made if name != made[3] or not item]
+    sources = [chance.choice(full[3:]), lines.add(f"Identity ({chance.choice(full)})")]
+    lines.written.append(_scan(lines, ["o"], "y", ["s"], sources, item))
+    results = {"o": len(item), "y": len(item) + 1}
+    if chance.random() < 0.2:
+        lines.written.append(f"again = Identity ({sources[0]})")
+        results["again"] = len(item) + 1
+    return feeds, results
+
+
+_ONE = "Constant <value = int64 {1}> ()"
 Family = Callable[[Lines], tuple[dict[str, np.ndarray], dict[str, int]]]
 FAMILIES: Mapping[str, Family] = {
     "stencil": _stencil, "rows": _rows, "grid": _grid, "stacked": _stacked, "updates": _updates,
-    "reduced": _reduced,
+    "reduced": _reduced, "fed": _fed,
 }  # fmt: skip

@@ -308,7 +308,7 @@ def test_a_refused_region_is_tried_without_the_joined_steps():
 
 
 def test_a_step_that_must_run_before_others_does_not_join():
-    """`first` is a result and joins nothing; what only `both` reads would run alone before it."""
+    """`first` is a result and joins nothing; what only `both` reads runs with it, after `first`."""
     body = BlockBuilder("body")
     body.param("i", tensor("int64"))
     go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
@@ -319,7 +319,23 @@ def test_a_step_that_must_run_before_others_does_not_join():
     both = block.leaf("Add", 1, block.leaf("MatMul", 1, block.leaf("MatMul", 1, x)), first)
     (z,) = block.loop(trip, None, built, (Iteration(), Condition(), Carried()), (both,))
     engine = TakesBeside(frozenset(("Neg", "Add", "MatMul")))
-    assert shown(Model(block.build(first, z)), engine) == [(INTERP, 3), ("fast", 2)]
+    assert shown(Model(block.build(first, z)), engine) == [(INTERP, 1), ("fast", 4)]
+
+
+def test_what_joins_a_loop_waits_for_the_steps_before_the_loop():
+    body = BlockBuilder("body")
+    body.param("i", tensor("int64"))
+    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
+    built = body.build(go, body.leaf("Neg", 1, v))
+    block = BlockBuilder("main")
+    trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
+    late = block.leaf("Odd", 1, trip)
+    small = block.leaf("Small", 1, x)
+    (z,) = block.loop(late, None, built, (Iteration(), Condition(), Carried()), (small,))
+    model = Model(block.build(z))
+    found = regions(model, TakesBeside(frozenset(("Small",))))
+    assert [(region.engine, len(region.steps)) for region in found] == [(INTERP, 1), ("fast", 2)]
+    assert_runs(model.main, found)
 
 
 def test_the_next_best_engine_takes_the_loops_too():

@@ -12,7 +12,7 @@ from treadle.plan.engines import (
 from treadle.plan.long_kernels import is_long_for, run_abandonable
 from treadle.plan.offload_cost import is_compute_heavy
 from treadle.plan.planner import INTERP, Declined, interp_only, plan
-from treadle.plan.region_growing import steps_before, steps_between
+from treadle.plan.region_growing import is_of_shape, steps_before, steps_between
 from treadle.plan.regions import BlockPlan, Plan, Region
 from treadle.plan.run import (
     Cancellable,
@@ -55,6 +55,7 @@ __all__ = [
     "is_compute_heavy",
     "is_long",
     "is_long_for",
+    "is_of_shape",
     "plan",
     "run_abandonable",
     "snapshot",

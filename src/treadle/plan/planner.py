@@ -224,7 +224,7 @@ def _try(work: _Work) -> tuple[list[Region], dict[int, str]]:
     uses = UseMap.of(work.block)
     regions: list[Region] = []
     refused: dict[int, str] = {}
-    for name, positions in partition(work.block, [choice.name for choice in work.choices]):
+    for name, positions in _groups(work.block, work.choices):
         if name == INTERP:
             regions += _interpreted(work, uses, positions)
         else:
@@ -380,4 +380,5 @@ def _in_company(work: _Work) -> list[_Choice]:
 
 
 def _groups(block: Block, choices: Sequence[_Choice]) -> list[Group]:
-    return partition(block, [choice.name for choice in choices])
+    joined = {k for k, choice in enumerate(choices) if choice.instead}
+    return partition(block, [choice.name for choice in choices], joined)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from treadle.ir import Block, Loop, Step, Tensor, Value, ports, reads
+from treadle.ir import Block, Leaf, Loop, Step, Tensor, Value, ports, reads
 
 _MOST = 256
 
@@ -102,7 +102,14 @@ def _is_open(value: Value) -> bool:
 
 
 def _touched(step: Step) -> Iterator[Value]:
-    yield from (value for value in (*step.results, *reads(step)) if value is not None)
+    """The values whose elements a step makes or reads."""
+    given = () if is_of_shape(step) else reads(step)
+    yield from (value for value in (*step.results, *given) if value is not None)
+
+
+def is_of_shape(step: Step) -> bool:
+    """Whether it reads no element of its operand."""
+    return isinstance(step, Leaf) and not step.domain and step.op in ("Shape", "Size")
 
 
 def _readers(block: Block) -> Mapping[Value, Sequence[int]]:

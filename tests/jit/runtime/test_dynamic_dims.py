@@ -279,3 +279,38 @@ def test_a_boxed_sequence_has_no_dynamic_length(rng: np.random.Generator):
     for length, extents in ((2, (3, 3)), (3, (3, 2)), (4, (1, 2)), (5, (3, 4)), (6, (2, 2))):
         feed = {"n": np.array(2), "p": floats(rng, length), "s": [floats(rng, e) for e in extents]}
         assert_same(session.run(None, dict(feed)), interp.run(None, dict(feed)), ["r"])
+
+
+FED = """g (float[T,3] x, float[T] w, float[3] k, float[3] h0) => (float[3] h, float[T,3] all) {
+  first = Constant <value = int64 {0}> ()
+  by = Constant <value = int64 {1}> ()
+  extent = Shape <start = 0, end = 1> (w)
+  limit = Squeeze (extent)
+  numbers = Range (first, limit, by)
+  scaled = Mul (x, k)
+  made = Tanh (scaled)
+  weight = Abs (w)
+  h, all = Scan <num_scan_inputs = 3, body = b (float[3] h, float[3] xt, float wt, int64 t)
+    => (float[3] ho, float[3] y) {
+    number = Cast <to = 1> (t)
+    sum = Add (h, xt)
+    by = Add (number, wt)
+    ho = Div (sum, by)
+    y = Identity (ho)
+  }> (h0, made, weight, numbers)
+}"""
+
+
+def test_one_kernel_serves_all_lengths_of_what_is_made_before_a_loop(rng: np.random.Generator):
+    feeds = [
+        {"x": floats(rng, length, 3), "w": 1 + np.abs(floats(rng, length)), "k": floats(rng, 3),
+         "h0": floats(rng, 3)}
+        for length in (4, 1, 9, 0, 70)
+    ]  # fmt: skip
+    assert len(checked(FED, feeds)) == 1
+
+
+def test_what_feeds_a_loop_is_in_its_region():
+    session = treadle.InferenceSession(HEAD + FED, engines=("jit", "interp"))
+    (region,) = [line for line in str(session.explain()).splitlines() if "Scan" in line]
+    assert all(word in region for word in ("Range", "Mul", "Tanh", "Abs"))

@@ -126,4 +126,12 @@ def _held_item(
 def _expect_length(builder: LoweringBuilder, made: LoopBody, extent: Number) -> None:
     if made.length is not None:
         builder.expect_equal(made.length, extent)
-    made.length = extent
+    if made.length is None or _lateness(extent) < _lateness(made.length):
+        made.length = extent
+
+
+def _lateness(extent: Number) -> int:
+    """When an extent is known: now, before the kernel runs, or while it does."""
+    if isinstance(extent, int):
+        return 0
+    return 1 if extent.source is None else 2

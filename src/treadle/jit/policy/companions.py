@@ -16,7 +16,7 @@ from treadle.jit.kernel.ir import Node
 from treadle.jit.lowering import lowering
 from treadle.jit.policy.feeders import may_feed
 from treadle.jit.policy.native_types import is_native
-from treadle.plan import Region, is_compute_heavy, steps_before, steps_between
+from treadle.plan import Region, is_compute_heavy, is_of_shape, steps_before, steps_between
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
 _OF_ROWS = frozenset((
@@ -27,7 +27,6 @@ _OF_ROWS = frozenset((
 ))  # fmt: skip
 """Operators of rows, except where an operand has other rows, as a bias of one element each."""
 _OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
-_OF_SHAPES = frozenset(("Shape", "Size"))
 _MAX_ELEMENTS = 65536
 """The greatest number of elements of a value in an operator that joins a loop's region."""
 
@@ -83,7 +82,7 @@ def expect_small(region: Region, nodes: Mapping[Value, Node | None]) -> None:
 def _looked_at(step: Step) -> Iterable[Value]:
     """The values that determine how much a step computes."""
     assert isinstance(step, Leaf), "only leaves join a region"
-    values = step.results if step.op in _OF_SHAPES else (*step.operands, *step.results)
+    values = step.results if is_of_shape(step) else (*step.operands, *step.results)
     return () if step.op in _OF_LISTS else [value for value in values if value is not None]
 
 

@@ -48,7 +48,7 @@ from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.lowering.sequences.scalarize import scalarize_sequences
 from treadle.jit.policy.companions import expect_small
 from treadle.jit.policy.feeders import Sources, item_sources, may_feed
-from treadle.plan import Region
+from treadle.plan import Region, is_of_shape
 
 Kind = tuple[DType | None, tuple[int, ...]]
 """A dtype and a shape; without a dtype: boxed."""
@@ -88,7 +88,8 @@ class DynamicDims:
 def _slicings(region: Region) -> tuple[list[list[tuple[Value, int]]], set[Value]]:
     """The values that are sliced, each with the axis, loop by loop; and what is read otherwise.
 
-    A step that computes what a loop slices item by item slices what it reads.
+    A step that computes what a loop slices item by item slices what it reads. An extent is not
+    read as a value is.
     """
     slicings: list[list[tuple[Value, int]]] = []
     otherwise = set(region.outputs)
@@ -99,7 +100,8 @@ def _slicings(region: Region) -> tuple[list[list[tuple[Value, int]]], set[Value]
             slices = [operand for operand, _ in taken]
             otherwise |= {v for v in operands if operands.count(v) > slices.count(v)}
             slicings.append([(value, _axis(value, port.role.axis)) for value, port in taken])
-    for step in reversed([step for step in region.steps if not isinstance(step, Loop)]):
+    others = [s for s in region.steps if not (isinstance(s, Loop) or is_of_shape(s))]
+    for step in reversed(others):
         found = () if not otherwise.isdisjoint(step.results) else _sources(step, slicings)
         whole = {value for value in reads(step) if value is not None}
         otherwise |= whole.difference(value for value, _ in found)
