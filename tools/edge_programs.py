@@ -336,6 +336,9 @@ def _fed(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     )
     made = ["x", lines.add("Gather <axis = 0> (table, ids)"), lines.add("Mul (x, c)")]
     made.append(lines.add(f"Unsqueeze ({number}, one)") if item else number)
+    if item:
+        feeds["columns"] = np.arange(width)[::-1].copy()
+        made.append(lines.add("Gather <axis = 1> (x, columns)"))
     for _ in range(chance.choice((1, 2, 4))):
         kind, other = chance.choice(("Add", "Max", "Sub", "Min")), chance.choice([*made, "column"])
         made.append(lines.add(f"{kind} ({lines.add(f'Add ({chance.choice(made)}, x)')}, {other})"))

@@ -4,12 +4,14 @@
     until no step is absorbed:
         absorb a step the engine takes only together with others where
             the region contains all its readers, or
-            its operands come from the region or from outside the block, one from the region
+            its operands come from the region or from outside the block, one from the region,
+            or are read in the region already
 
 A step that reads only values from outside the block is not absorbed for its operands. A step that
 makes or reads a sliced value of unknown length is not absorbed: as long as only loops use that
-value, its length stays dynamic in the compiled code. Steps that make it item by item are absorbed:
-what they read is sliced in turn. At most 256 steps are absorbed, because each adds compile time.
+value, its length stays dynamic in the compiled code. Steps that make or read it item by item are
+absorbed: what they read is sliced in turn. At most 256 steps are absorbed, because each adds
+compile time.
 
 Steps that lead from one loop of the region to another are absorbed first, if the engine links loops
 by them: then the loops are one region, which can run both at the same time.
@@ -43,11 +45,13 @@ def steps_to_absorb(
     fed = steps_before(block.steps, own, feeds)
     sliced = {value for k in own for value in _sliced(block.steps[k])}
     sliced.update(value for k in fed for value in _touched(block.steps[k]) if _is_open(value))
-    forwards = [k for k in sorted(beside) if sliced.isdisjoint(_touched(block.steps[k]))]
+    forwards = [
+        k for k in sorted(beside) if k in feeds or sliced.isdisjoint(_touched(block.steps[k]))
+    ]
     backwards = sorted({*forwards, *fed}, reverse=True)
     for joins, positions in (
         (partial(_leads, readers), backwards),
-        (partial(_follows, block, makers), forwards),
+        (partial(_follows, block, makers, readers), forwards),
         (partial(_leads, readers), backwards),
     ):
         for position in positions:
@@ -131,8 +135,19 @@ def _leads(readers: Mapping[Value, Sequence[int]], step: Step, taken: set[int]) 
     return bool(found) and found <= taken
 
 
-def _follows(block: Block, makers: Mapping[Value, int], step: Step, taken: set[int]) -> bool:
-    """Whether all its operands come from absorbed steps, constants, or outside the block."""
-    found = {makers[value] for value in reads(step) if value is not None and value in makers}
-    others = found - taken
-    return others < found and not any(any(reads(block.steps[k])) for k in others)
+def _follows(
+    block: Block,
+    makers: Mapping[Value, int],
+    readers: Mapping[Value, Sequence[int]],
+    step: Step,
+    taken: set[int],
+) -> bool:
+    """Whether its operands come from absorbed steps, or must be there for absorbed steps anyway.
+
+    One operand must come from an absorbed step.
+    """
+    made = [value for value in reads(step) if value is not None and value in makers]
+    others = {makers[value] for value in made if taken.isdisjoint(readers[value])} - taken
+    found = {makers[value] for value in made}
+    is_after = not taken.isdisjoint(found)
+    return is_after and not any(any(reads(block.steps[k])) for k in others)

@@ -28,7 +28,10 @@ CHAIN = """kernel
   %sum: float32[n0,3] = add %part, %column
   %rows: float32[n0,3] = take along 0 of %table, %places
   %both: float32[n0,3] = max %sum, %rows
-  %all: float32[n0,3] = add %both, %wide
+  %columns: int64[3] = constant 2 0 -1
+  %moved: float32[n0,3] = take along 1 of %part, %columns
+  %each: float32[n0,3] = add %both, %wide
+  %all: float32[n0,3] = max %each, %moved
   %1 = loop length n0 extent n0 carries %h = %k
     %h: float32[3] = carried 0
     %item: float32[3] = scan slice along 0 of %all

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from treadle import ops
 from treadle.ir import Dim, Leaf, Step, Tensor, Value
 from treadle.jit.lowering import lowering
 from treadle.jit.policy.native_types import is_native
@@ -31,7 +32,7 @@ Sources = Sequence[tuple[Value, int]]
 def may_feed(step: Step) -> bool:
     """Whether items of the result, along any axis of unknown length, are made of operands' items.
 
-    A Range is: its item is a function of the item's number.
+    Those of a Range are functions of the item's number, those of a Gather rows that indices choose.
     """
     if not isinstance(step, Leaf) or step.domain or len(step.results) != 1:
         return False
@@ -57,7 +58,11 @@ def item_sources(step: Step, axis: int) -> Sources | None:
     if step.op == "Range":
         return ()
     result = step.results[0]
-    if step.op not in _OF_ELEMENTS or result is None or shape_of(result) is None:
+    if result is None or shape_of(result) is None:
+        return None
+    if step.op == "Gather":
+        return _of_gather(step, axis)
+    if step.op not in _OF_ELEMENTS:
         return None
     try:
         found = tuple(_sources(step, result, axis))
@@ -79,6 +84,21 @@ def _sources(step: Leaf, result: Value, axis: int) -> Iterator[tuple[Value, int]
         own = axis - (rank - len(shape))
         if own >= 0 and shape[own] != 1:
             yield operand, own
+
+
+def _of_gather(step: Leaf, axis: int) -> Sources | None:
+    """The indices of a Gather, or its data, whichever has this axis of the result."""
+    data, indices = step.operands
+    assert data is not None, "a required operand"
+    assert indices is not None, "a required operand"
+    shape, given = shape_of(data), shape_of(indices)
+    if shape is None or given is None:
+        return None
+    first = ops.attributes_of(step.attributes).get("axis", 0) % len(shape)
+    if axis < first:
+        return ((data, axis),)
+    own = axis - first
+    return ((indices, own),) if own < len(given) else ((data, axis - len(given) + 1),)
 
 
 def _extent(value: Value, axis: int) -> Dim:

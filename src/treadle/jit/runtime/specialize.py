@@ -103,8 +103,10 @@ def _slicings(region: Region) -> tuple[list[list[tuple[Value, int]]], set[Value]
     others = [s for s in region.steps if not (isinstance(s, Loop) or is_of_shape(s))]
     for step in reversed(others):
         found = () if not otherwise.isdisjoint(step.results) else _sources(step, slicings)
-        whole = {value for value in reads(step) if value is not None}
-        otherwise |= whole.difference(value for value, _ in found)
+        items = {value for value, _ in found}
+        if may_feed(step):
+            items.update(value for group in slicings for value, _ in group)
+        otherwise |= {value for value in reads(step) if value is not None}.difference(items)
     return slicings, otherwise
 
 

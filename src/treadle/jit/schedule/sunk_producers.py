@@ -194,8 +194,17 @@ def operand_axis(node: Node, number: int, axis: int) -> int | None:
         case View(axes=axes):
             return next((k for k, each in enumerate(axes) if axis in dict(each.terms)), None)
         case Take(axis=first):
-            return axis - first if number == 1 else None
+            taken, own = _place_in_take(node, first, axis)
+            return own if number == taken else None
     return axis
+
+
+def _place_in_take(node: Node, first: int, axis: int) -> tuple[int, int]:
+    """The operand that has an axis of taken items, data (0) or indices (1), and where."""
+    rank = len(node.operands[1].shape)
+    if first <= axis < first + rank:
+        return 1, axis - first
+    return 0, axis if axis < first else axis - rank + 1
 
 
 def _has_items(node: Node, axis: int) -> bool:
@@ -214,9 +223,8 @@ def _has_items(node: Node, axis: int) -> bool:
         case Concat(axis=joined):
             return axis != joined and all(each.shape[axis] == extent for each in node.operands)
         case Take(axis=first):
-            indices = node.operands[1]
-            own = axis - first
-            return 0 <= own < len(indices.shape) and indices.shape[own] == extent
+            number, own = _place_in_take(node, first, axis)
+            return node.operands[number].shape[own] == extent
     return False
 
 
@@ -301,6 +309,9 @@ class _Items:
                 return builder.reshape(parts[0], rest)
             case Concat(axis=joined):
                 return builder.add(Concat(joined - (axis < joined)), node.dtype, rest, *parts)
+            case Take(axis=first):
+                op = Take(first - (axis < first))
+                return builder.add(op, node.dtype, rest, *parts)
         return builder.add(node.op, node.dtype, rest, *parts)
 
     def _part(self, rebuild: Rebuild, node: Node, number: int, axis: int, *, reverse: bool) -> Node:
