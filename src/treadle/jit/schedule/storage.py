@@ -38,6 +38,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 from treadle.jit.schedule.nest_size import Inlined, inlined, is_expensive, is_too_much
+from treadle.jit.schedule.rows_in_place import is_row_in_place
 from treadle.jit.schedule.short_reductions import written_out_terms
 
 MAX_SCALARS_PER_VALUE = 16
@@ -69,11 +70,15 @@ class Storage(enum.Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StorageMap:
-    """The storage of every node, its readers, and registers that are also read by index."""
+    """The storage of every node, its readers, and registers that are also read by index.
+
+    `in_place` are rows in buffers that are those of the data they are taken from.
+    """
 
     storage_of: Mapping[Node, Storage]
     readers: Mapping[Node, tuple[Node, ...]]
     spilled: frozenset[Node]
+    in_place: frozenset[Node] = frozenset()
 
 
 def assign_storage(kernel: Kernel) -> StorageMap:
@@ -103,8 +108,19 @@ def assign_storage(kernel: Kernel) -> StorageMap:
         for operand in node.operands
         if _reads_by_index(node, operand, storage_of)
     }
+    in_place = (
+        node
+        for node in nodes
+        if storage_of[node] is Storage.BUFFER
+        and node not in kernel.results
+        and is_row_in_place(node, readers)
+        and storage_of[node.operands[0]] is Storage.BUFFER
+    )
     return StorageMap(
-        storage_of, {node: tuple(found) for node, found in readers.items()}, frozenset(spilled)
+        storage_of,
+        {node: tuple(found) for node, found in readers.items()},
+        frozenset(spilled),
+        frozenset(in_place),
     )
 
 

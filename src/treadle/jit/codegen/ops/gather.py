@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
+from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import OUT_OF_RANGE, CodegenContext
 from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
@@ -35,6 +36,9 @@ def emit_take(context: CodegenContext, node: Node) -> None:
             values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
         t.keep(node, values)
         return
+    if node in t.places.in_place and t.buffer(data).is_dense:
+        t.buffers[node] = _row(context, node)
+        return
     buffer = allocate(context, node)
     with context.builder.nest(t.shape(indices)) as at, t.scope():
         item = _checked(context, indices, at, given[axis])
@@ -42,6 +46,17 @@ def emit_take(context: CodegenContext, node: Node) -> None:
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
             t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
     t.buffers[node] = buffer
+
+
+def _row(context: CodegenContext, node: Node) -> Buffer:
+    """The row in the memory of the data."""
+    t, (data, indices) = context.access, node.operands
+    assert isinstance(node.op, Take)
+    item = _checked(context, indices, (0,) * len(indices.shape), t.shape(data)[node.op.axis])
+    whole = t.buffer(data)
+    at = tuple(item if k == node.op.axis else 0 for k in range(len(data.shape)))
+    start = t.address(whole, at)
+    return Buffer(start, node.dtype, t.strides(node), whole.scope)
 
 
 def emit_flat_nonzero(context: CodegenContext, node: Node) -> None:

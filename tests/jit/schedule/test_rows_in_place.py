@@ -1,0 +1,95 @@
+"""Rows taken by an index: read where they are, or copied where something may write the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of, run_kernel
+from treadle.jit.kernel.traversal import word_of
+from treadle.jit.schedule.storage import assign_storage
+from treadle.plan import FallbackRequired
+
+WALK = """kernel
+  %table: float32[5,40] = input 0
+  %start: int64[] = input 1
+  %few: int64[] = constant 4
+  %zero: float32[] = constant 0.0
+  %1 = loop length 6 extent 6 carries %at = %start, %sum = %zero
+    %at: int64[] = carried 0
+    %sum: float32[] = carried 1
+    %row: float32[40] = take along 0 of %table, %at
+    %item: float32[] = take along 0 of %row, %few
+    %all: float32[] = reduce add over (0) of %row
+    %part: float32[] = add %sum, %item
+    %more: float32[] = add %part, %all
+    %next: int64[] = cast %item
+    yield %next, %more
+  %last: float32[] = result 1 of %1
+  return %last
+"""
+
+UPDATED = """kernel
+  %start: float32[3,20] = input 0
+  %one: int64[1,1] = constant 1
+  %first: int64[] = input 1
+  %1 = loop length 4 extent 4 carries %data = %start
+    %data: float32[3,20] = carried 0
+    %row: float32[20] = take along 0 of %data, %first
+    %double: float32[20] = add %row, %row
+    %wide: float32[1,20] = view (i1) of %double
+    %next: float32[3,20] = scatter (at 0, i1) into %data, %wide, %one
+    %back: float32[20] = sub %row, %double
+    yield %next
+    stack %back along 0
+  %last: float32[3,20] = result 0 of %1
+  %all: float32[4,20] = result 1 of %1
+  return %last, %all
+"""
+
+
+def rows_in_place(text: str) -> int:
+    """The number of rows that are not copied."""
+    found = assign_storage(kernel_of(text)).in_place
+    assert all(word_of(node) == "take" for node in found)
+    return len(found)
+
+
+def test_a_row_of_an_input_is_not_copied(rng: np.random.Generator):
+    assert rows_in_place(WALK) == 1
+    table = rng.integers(-5, 5, (5, 40)).astype(np.float32)
+    at, total = -2, np.float32(0)
+    for _ in range(6):
+        total += table[at, 4] + table[at].sum()
+        at = int(table[at, 4])
+    (found,) = run_kernel(WALK, table, -2)
+    assert found == total
+
+
+def test_a_row_out_of_range_fails():
+    with pytest.raises(FallbackRequired):
+        run_kernel(WALK, np.zeros((5, 40), np.float32), 5)
+
+
+def test_a_row_of_a_carried_array_is_copied(rng: np.random.Generator):
+    assert rows_in_place(UPDATED) == 0
+    start = rng.integers(-5, 5, (3, 20)).astype(np.float32)
+    last, stacked = run_kernel(UPDATED, start, 1)
+    for step, back in enumerate(stacked):
+        np.testing.assert_array_equal(back, -start[1] * 2**step)
+    np.testing.assert_array_equal(last[1], start[1] * 16)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  return %last\n", "  return %last, %kept\n"),
+        ("    yield %next, %more\n", "    yield %next, %more\n    stack %row along 0\n"),
+    ],
+)
+def test_a_row_that_is_kept_is_copied(old: str, new: str, rng: np.random.Generator):
+    text = WALK.replace(old, new).replace(
+        "  %1 = loop", "  %kept: float32[40] = take along 0 of %table, %start\n  %1 = loop"
+    )
+    assert rows_in_place(text) == int("stack" not in text)
+    run_kernel(text, rng.integers(0, 5, (5, 40)).astype(np.float32), 0)
