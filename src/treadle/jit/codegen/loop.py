@@ -38,6 +38,7 @@ from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.iteration_space import copy_node, each_position
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
+from treadle.jit.codegen.loops.register_tile import emit_register_tiles
 from treadle.jit.codegen.loops.strip_mining import strip_mined
 from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
@@ -49,6 +50,7 @@ from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, stati
 from treadle.jit.schedule.carried_storage import Registers, Resizable, Window
 from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.wavefront import Wavefront
 from treadle.jit.schedule.storage import Storage
 from treadle.jit.schedule.update_chains import update_chains
@@ -90,12 +92,14 @@ def _run(
     strategy = context.schedule.loops[node].strategy
     if isinstance(strategy, Wavefront):
         emit_wavefront(context, strategy, counter, limit, emit_block)
+    if isinstance(strategy, RegisterTiling):
+        emit_register_tiles(context, strategy, counter, limit, stacks)
     double_buffer.begin(context, node)
     stop, again = w.variable(I64, limit), None
     if isinstance(strategy, ParallelPrefix):
         again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
     items = column_tiles.begin(context, op)
-    is_plain = not isinstance(strategy, Wavefront | ParallelPrefix)
+    is_plain = not isinstance(strategy, Wavefront | ParallelPrefix | RegisterTiling)
     iterations = clock.begin_iterations(context, node, limit) if is_plain else None
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")

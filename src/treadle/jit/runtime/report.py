@@ -26,6 +26,7 @@ _WAYS = {
     "ahead": "matrix products batched over iterations",
     "columns": "scan items that are columns in memory, transposed in tiles",
     "tiled": "loops tiled: all iterations of a part of the elements at a time",
+    "register_tiled": "loops in register tiles: carried arrays stay in vector registers",
     "antidiagonals": "nested loops computed by antidiagonals (wavefront)",
     "stages": "stacked loops in a pipeline, each on a thread of its own",
     "vectorized": "loops vectorized: several iterations at once, in vector lanes",

@@ -31,6 +31,7 @@ from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
@@ -127,6 +128,6 @@ def _loop_schedule(kernel: Kernel, node: Node, storage: StorageMap, target: Targ
     assert isinstance(node.op, Loop)
     carried = carried_storage(node.op, storage)
     strategy, declined = strategy_of(LoopFacts(kernel, node, storage, target, carried))
-    if isinstance(strategy, Tiling):
+    if isinstance(strategy, Tiling | RegisterTiling):
         carried = without_double_buffers(carried)
     return LoopSchedule(strategy, declined, carried)

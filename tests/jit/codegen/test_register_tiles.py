@@ -1,0 +1,131 @@
+"""Loops in register tiles: the bits of the same loop in order, and what declines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of, run_kernel
+from tests.jit.schedule.test_schedule import TARGET
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling
+from treadle.jit.schedule.schedule import LoopSchedule, schedule_kernel
+
+TWO = """kernel
+  %x: float32[n0,{size}] = input 0
+  %w: float32[{size}] = input 1
+  %start: float32[{size}] = input 2
+  %gate: bool[n0,{size}] = input 3
+  %number: float32[] = input 4
+  %1 = loop length n0 extent n0 carries %s = %start, %old = %w, %sum = %number
+    %s: float32[{size}] = carried 0
+    %old: float32[{size}] = carried 1
+    %sum: float32[] = carried 2
+    %item: float32[{size}] = scan slice along 0 of %x
+    %back: float32[{size}] = scan slice along 0 from the last of %x
+    %open: bool[{size}] = scan slice along 0 of %gate
+    %i: int64[] = induction variable
+    %at: float32[] = cast %i
+    %part: float32[{size}] = mul %w, %s
+    %late: float32[{size}] = sub %part, %old
+    %next: float32[{size}] = add %late, %item
+    %kept: float32[{size}] = where %open, %next, %back
+    %low: float32[{size}] = max %kept, %sum
+    %high: float32[{size}] = min %low, %at
+    %more: float32[] = add %sum, %at
+    %is_high: bool[{size}] = less %high, %back
+    yield %high, %s, %more
+    stack %late along 0
+    stack %more along 0
+    stack %is_high along 0 from the last
+  %last: float32[{size}] = result 0 of %1
+  %before: float32[{size}] = result 1 of %1
+  %total: float32[] = result 2 of %1
+  %rows: float32[n0,{size}] = result 3 of %1
+  %sums: float32[n0] = result 4 of %1
+  %flags: bool[n0,{size}] = result 5 of %1
+  return %last, %before, %total, %rows, %sums, %flags
+"""
+
+
+def scheduled(text: str) -> LoopSchedule:
+    """The schedule of the only loop."""
+    (found,) = schedule_kernel(kernel_of(text), TARGET).loops.values()
+    return found
+
+
+def by_numpy(x: Any, w: Any, start: Any, gate: Any, number: Any) -> list[Any]:
+    """What the loop computes, written from its text."""
+    s, old, total, rows, sums, flags = start, w, number, [], [], []
+    for i, (item, is_open) in enumerate(zip(x, gate, strict=True)):
+        back = x[len(x) - 1 - i]
+        late = w * s - old
+        high = np.minimum(np.maximum(np.where(is_open, late + item, back), total), np.float32(i))
+        total = total + np.float32(i)
+        s, old = high, s
+        rows.append(late)
+        sums.append(total)
+        flags.insert(0, high < back)
+    shape = x.shape
+    return [s, old, total, np.array(rows, np.float32).reshape(shape),
+            np.array(sums, np.float32), np.array(flags, np.bool_).reshape(shape)]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [32, 40, 64, 77, 100])
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_the_results_are_those_of_the_loop_in_order(
+    size: int, count: int, rng: np.random.Generator
+):
+    text = TWO.format(size=size)
+    assert isinstance(scheduled(text).strategy, RegisterTiling)
+    x = rng.standard_normal((count, size), np.float32)
+    w, start = rng.standard_normal((2, size), np.float32)
+    gate, number = rng.random((count, size)) < 0.5, np.float32(-0.5)
+    wanted = by_numpy(x, w, start, gate, number)
+    for found, each in zip(run_kernel(text, x, w, start, gate, number), wanted, strict=True):
+        np.testing.assert_array_equal(found, each)
+
+
+WHOLE = """kernel
+  %start: int64[50,3] = input 0
+  %by: int64[50,3] = input 1
+  %1 = loop length 9 extent 9 carries %s = %start
+    %s: int64[50,3] = carried 0
+    %sum: int64[50,3] = add %s, %by
+    %next: int64[50,3] = xor %sum, %s
+    yield %next
+  %last: int64[50,3] = result 0 of %1
+  return %last
+"""
+
+
+def test_whole_numbers_of_two_axes(rng: np.random.Generator):
+    assert isinstance(scheduled(WHOLE).strategy, RegisterTiling)
+    s, by = rng.integers(-99, 99, (2, 50, 3))
+    (found,) = run_kernel(WHOLE, s, by)
+    for _ in range(9):
+        s = (s + by) ^ s
+    np.testing.assert_array_equal(found, s)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("xor %sum, %s", "mod %sum, %by", "mod has no vector form"),
+        ("50,3", "5,3", "its arrays have fewer than 32 elements, or more than 4096"),
+        ("%by: int64[50,3] = input 1", "%by: int64[3] = input 1",
+         "an operand has another shape, or is not in memory"),
+        ("    yield %next\n", "    %row: int64[3] = view (1, i0) of %next\n    yield %next\n"
+         "    stack %row along 0\n", "view"),
+    ],
+)  # fmt: skip
+def test_what_declines(old: str, new: str, reason: str):
+    found = scheduled(WHOLE.replace(old, new))
+    assert not isinstance(found.strategy, RegisterTiling)
+    assert reason in found.declined["register tiling"]
+
+
+def test_a_number_is_not_computed_for_many_tiles():
+    found = scheduled(TWO.format(size=600))
+    assert found.declined["register tiling"] == "each tile would compute its carried numbers again"
