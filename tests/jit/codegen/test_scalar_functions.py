@@ -245,3 +245,16 @@ def test_bounds_of_a_chain_propagate_nan(op):
         for bound in numbers:
             feed = {"x": np.float32(x), "bound": np.float32(bound)}
             check(text, {"n": np.array(3), **{k: np.array(v) for k, v in feed.items()}})
+
+
+@pytest.mark.parametrize("op", ["Max", "Min"])
+@pytest.mark.parametrize("word", ["float", "double", "float16"])
+def test_bounds_of_an_array_propagate_nan(op, word):
+    text = f"""g ({word}[B] bounds, {word}[N] x) => ({word}[B, N] y) {{
+      y = Scan <num_scan_inputs = 1, body = f ({word} bound) => ({word}[N] c) {{
+        c = {op} (x, bound)
+      }}> (bounds)
+    }}"""
+    numbers = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -3.0] * 5)
+    dtype = {"float": np.float32, "double": np.float64, "float16": np.float16}[word]
+    check(text, {"bounds": numbers[:7].astype(dtype), "x": numbers.astype(dtype)})

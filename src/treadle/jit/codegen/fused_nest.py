@@ -14,7 +14,7 @@ from treadle.jit.codegen.buffer import Buffer, Flat, Indices
 from treadle.jit.codegen.clock import timed_nest
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index, each_position
-from treadle.jit.codegen.nest_function import is_swapped, outlined
+from treadle.jit.codegen.nest_function import in_lanes, is_swapped, outlined
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.codegen.parallel import split_nest
 from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
@@ -66,7 +66,7 @@ class FusedNests:
         t, e = self.context.access, self.context
         e.counts.update({"nests": 1, "fused": len(nest.nodes)})
         is_apart = any(is_swapped(e, b) for node in nest.nodes for b in targets[node])
-        with timed_nest(e, nest.nodes), outlined(e, when=is_apart):
+        with timed_nest(e, nest.nodes), outlined(e, when=is_apart), in_lanes(e, nest.nodes):
             self._write(nest, targets)
         for node in nest.nodes:
             self.order.done.add(node)

@@ -12,11 +12,11 @@ from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
-from treadle.jit.codegen.nest_function import is_swapped, outlined
+from treadle.jit.codegen.nest_function import is_swapped, nest_hints, outlined
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.cost_model import COPIED, interleave_hint, per_read
+from treadle.jit.schedule.cost_model import COPIED, per_read
 from treadle.jit.schedule.storage import Storage
 
 _CACHE_LINE_ELEMENTS = 64
@@ -36,7 +36,7 @@ def each_position(context: CodegenContext, size: Index, cost: float = 0.0) -> It
         return
     builder = context.builder
     first = builder.multiply(tile.start, tile.inner)
-    hints = interleave_hint(cost, size)
+    hints = nest_hints(context, cost, size)
     with builder.range(builder.multiply(tile.count, tile.inner), hints=hints) as position:
         yield builder.add(first, position)
 
@@ -55,7 +55,7 @@ def each_index(
             yield moved_along(context, index, axis, first)
         return
     own[tile.axis] = tile.count
-    with context.builder.nest(own, interleave_hint(cost, shape[-1])) as index:
+    with context.builder.nest(own, nest_hints(context, cost, shape[-1])) as index:
         yield moved_along(context, index, tile.axis, tile.start)
 
 

@@ -27,8 +27,8 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.codegen.nest_function import nest_hints
 from treadle.jit.codegen.parallel_call import ParallelCall
-from treadle.jit.schedule.cost_model import interleave_hint
 from treadle.jit.schedule.index_set_splitting import Pieces
 from treadle.jit.threads.words import NEST_WORDS
 from treadle.jit.threads.words import SHARE as SHARE_FUNCTION
@@ -104,7 +104,7 @@ def parallel_range(
     """
     with (
         parallel_nest(context, count, cost, least, size) as (first, own),
-        context.builder.range(own, hints=interleave_hint(cost, count)) as number,
+        context.builder.range(own, hints=nest_hints(context, cost, count)) as number,
     ):
         yield context.builder.add(first, number if turned is None else turned(context, number, own))
 
@@ -118,7 +118,9 @@ def parallel_for(
     extent = shape[axis] if shape else 1
     with parallel_nest(context, extent, cost, size=shape) as (first, count):
         own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
-        with context.builder.nest(own, interleave_hint(cost, shape[-1] if shape else 1)) as index:
+        with context.builder.nest(
+            own, nest_hints(context, cost, shape[-1] if shape else 1)
+        ) as index:
             moved = [context.builder.add(first, each) for each in index[axis : axis + 1]]
             yield (*index[:axis], *moved, *index[axis + 1 :])
 

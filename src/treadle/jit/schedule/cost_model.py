@@ -28,12 +28,14 @@ from treadle.jit.kernel.ir import (
     Shape,
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
-from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
+from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves, is_expensive
 from treadle.jit.schedule.short_reductions import written_out_terms
 from treadle.jit.schedule.storage import Storage, StorageMap
 
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several are computed independently."""
+_WORD, _MIN_NARROW = 4, 4
+"""The bytes of most elements, and how many functions of such elements there are to a wider one."""
 COPIED, ADDED = costs.READ + costs.WRITTEN, INSTRUCTIONS.vectorized
 """The cost of copying an element, and of adding one."""
 EIGHTHS = 8
@@ -78,6 +80,25 @@ def interleave_hint(cost: float, length: object) -> Sequence[str]:
     """
     is_worth_it = cost >= _MIN_INTERLEAVED_NS and interleaves(length)
     return ("unroll.disable", f"interleave.count={INTERLEAVED_ELEMENTS}") if is_worth_it else ()
+
+
+def vector_lanes(nodes: Sequence[Node], vector_bytes: int) -> int:
+    """The elements in a vector of a nest; 0: as many as its widest element allows.
+
+    More where few functions have operands of eight bytes, as where positions are compared: of 1,000
+    boxes 16 at a time take 0.8 of the time of 8.
+    """
+    functions = [node for node in nodes if isinstance(node.op, Elementwise)]
+    wide = [node for node in functions if _widest(node) > _WORD]
+    if not wide or len(wide) * _MIN_NARROW > len(functions) or any(map(is_expensive, wide)):
+        return 0
+    return vector_bytes // _WORD
+
+
+def _widest(node: Node) -> int:
+    """The bytes of an element of its widest array, or of itself."""
+    arrays = (each for each in (node, *node.operands) if not each.is_single)
+    return max((each.dtype.numpy.itemsize for each in arrays), default=0)
 
 
 def _read(

@@ -8,6 +8,7 @@ products (`dot_products.py`); the rest is computed element by element.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -30,6 +31,8 @@ from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.large_products import is_prefetched, is_streamed
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
+_MIN_HALVED = 4
+"""The terms from which a sum is added in two halves."""
 _NO_MICROKERNEL = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
 """Dtypes with different representations in memory and in registers."""
 
@@ -201,11 +204,20 @@ def _term(context: CodegenContext, node: Node, index: Sequence[Index], position:
 
 
 def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int) -> Any:
-    result = None
-    for k in range(inner):
-        term = _term(context, node, index, k)
-        result = term if result is None else _sum(context, node, result, term, ("contract",))
-    return literal(node.dtype, 0) if result is None else result
+    """One element of the product; long sums in halves, which the processor adds side by side."""
+    if not inner:
+        return literal(node.dtype, 0)
+    middle = inner // 2 if inner >= _MIN_HALVED else 0
+    halves = [range(middle), range(middle, inner)] if middle else [range(inner)]
+    found = [_dot_of(context, node, index, half) for half in halves]
+    return reduce(lambda left, right: _sum(context, node, left, right, ("contract",)), found)
+
+
+def _dot_of(
+    context: CodegenContext, node: Node, index: Sequence[Index], positions: Sequence[int]
+) -> Any:
+    first, *rest = (_term(context, node, index, k) for k in positions)
+    return reduce(lambda sum_, term: _sum(context, node, sum_, term, ("contract",)), rest, first)
 
 
 def _sum(context: CodegenContext, node: Node, left: Any, right: Any, flags: Sequence[str]) -> Any:

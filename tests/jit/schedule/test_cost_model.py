@@ -1,0 +1,42 @@
+"""What the cost model says of nests in text."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from treadle.jit.kernel.ir import Elementwise
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.cost_model import vector_lanes
+
+BOXES = """kernel
+  %x: float32[1000] = input 0
+  %order: int64[1000] = input 1
+  %a: float32[] = input 2
+  %i: int64[] = input 3
+  %low: float32[1000] = max %x, %a
+  %gap: float32[1000] = sub %x, %low
+  %much: bool[1000] = greater %gap, %a
+  %later: bool[1000] = greater %order, %i
+  %out: bool[1000] = and %much, %later
+  return %out"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lanes"),
+    [
+        ("", "", 16),
+        ("order: int64", "order: int32", 0),
+        ("float32[1000]", "float64[1000]", 0),
+        ("%out: bool[1000] = and %much, %later\n  return %out", "return %later", 16),
+        ("max %x, %a", "exp %x", 16),
+    ],
+    ids=["one of five", "narrow", "wide", "four", "a series"],
+)
+def test_lanes_of_a_nest_with_few_wide_elements(old: str, new: str, lanes: int) -> None:
+    text = BOXES.replace(old, new)
+    if "int32" in text or "float64[" in text:
+        text = text.replace("%i: int64", "%i: int32" if "int32" in text else "%i: int64")
+        text = text.replace("%a: float32", "%a: float64" if "float64[" in text else "%a: float32")
+    functions = [n for n in all_nodes(kernel_of(text).main) if isinstance(n.op, Elementwise)]
+    assert vector_lanes(functions, 64) == lanes
