@@ -98,7 +98,7 @@ def _run(
     stop, again = w.variable(I64, limit), None
     if isinstance(strategy, ParallelPrefix):
         again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
-    items = column_tiles.begin(context, op)
+    items = column_tiles.begin(context, node)
     is_plain = not isinstance(strategy, Wavefront | ParallelPrefix | RegisterTiling)
     iterations = clock.begin_iterations(context, node, limit) if is_plain else None
     head, body, after = (

@@ -4,13 +4,13 @@
     loops         for each loop its strategy, why others declined, and the storage of carried values
     distributed   the products that are computed for many iterations at once
     packings      the matrices that are copied to an aligned layout before each loop
+    columns       items and stacked outputs of loops that are transposed in tiles
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     chains        the order of operands of associative chains
     kept          what loops slice and is yet computed before them, whole, and why
 
-Columns that are transposed in tiles, threads and operands that are written into
-their Concat are still chosen while code is generated.
+Threads and operands that are written into their Concat are still chosen while code is generated.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from treadle.jit.schedule.carried_storage import (
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
+from treadle.jit.schedule.layouts.columns import ColumnFacts, Columns, columns_of
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
@@ -58,10 +59,15 @@ class Schedule:
     loops: Mapping[Node, LoopSchedule]
     distributed: Mapping[Node, Distribution]
     packings: Mapping[Node, tuple[Packing, ...]]
+    columns: Mapping[Node, Columns]
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
     kept: Mapping[Node, tuple[Node, str]]
+
+    def columns_of(self, loop: Node) -> Columns:
+        """The columns of a loop; one that a strategy has made has none."""
+        return self.columns.get(loop, Columns())
 
     def steps_of(self, block: Block) -> tuple[Step, ...]:
         """The steps of a block; one that a strategy has made carries nothing."""
@@ -87,7 +93,22 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
     chains = reassociated(kernel, storage.readers)
     packed = packings(kernel, storage, distributed)
     kept = producers(kernel).kept
-    return Schedule(storage, loops, distributed, packed, found, blocks, chains, kept)
+    columns = _columns(kernel, storage, loops)
+    return Schedule(storage, loops, distributed, packed, columns, found, blocks, chains, kept)
+
+
+def _columns(
+    kernel: Kernel, storage: StorageMap, loops: Mapping[Node, LoopSchedule]
+) -> Mapping[Node, Columns]:
+    carried = {
+        node.op.body: found.carried for node, found in loops.items() if isinstance(node.op, Loop)
+    }
+    facts = ColumnFacts(kernel, storage, carried)
+    return {
+        node: columns_of(node, facts)
+        for node, found in loops.items()
+        if not isinstance(found.strategy, Tiling)
+    }
 
 
 def _pipeline_facts(

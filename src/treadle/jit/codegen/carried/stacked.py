@@ -181,7 +181,8 @@ def stacked_outputs(
     for number, stack in enumerate(op.stacks, start=len(op.states)):
         part = result_node(context, node, number) or _measured(context, node, number, op, stack)
         if part is not None:
-            found.append(_stacking(context, part, number, op, stack, limit))
+            is_column = number in context.schedule.columns_of(node).stacks
+            found.append(_stacking(context, part, number, op, stack, limit, is_column))
     return found
 
 
@@ -196,13 +197,17 @@ def _measured(
 
 
 def _stacking(
-    context: CodegenContext, part: Node, number: int, op: Loop, stack: Stack, limit: Any
+    context: CodegenContext,
+    part: Node,
+    number: int,
+    op: Loop,
+    stack: Stack,
+    limit: Any,
+    is_column: bool,
 ) -> StackedOutput:
     if not any(is_extent_of(extent, part) for extent in part.shape):
         memory = allocate(context, part)
-        own = (
-            column_tiles.rows(context, stack.element) if _is_column(context, part, stack) else None
-        )
+        own = column_tiles.rows(context, stack.element) if is_column else None
         return StackedOutput(part, number, stack, memory.scope, limit, memory, rows_of_columns=own)
     none = llvm.Constant(I64, 0)
     inner = {
@@ -222,13 +227,6 @@ def _stacking(
         rows,
         inner,
     )
-
-
-def _is_column(context: CodegenContext, part: Node, stack: Stack) -> bool:
-    """Whether elements become columns, which are stacked in tiles."""
-    count = part.shape[stack.axis]
-    is_plain = context.tile is None and not stack.reverse and stack.axis > 0
-    return is_plain and column_tiles.are_columns(stack.element.shape, count, stack.axis)
 
 
 def recorded_results(

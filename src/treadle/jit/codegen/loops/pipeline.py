@@ -116,7 +116,7 @@ def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Beg
         if stack.memory is not None:
             context.access.buffers[stack.part] = stack.memory
     double_buffer.begin(context, node)
-    items = column_tiles.begin(context, op)
+    items = column_tiles.begin(context, node)
     with _function(context, "stage", I64, [POINTER, I64, I64]) as (own, outer):
         leave = Exit(own.variable(I64, own.index(0)), own.function.append_basic_block("leave"))
         _, first, last = own.function.args

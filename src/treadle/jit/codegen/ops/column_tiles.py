@@ -1,5 +1,7 @@
 """Scan items and stacked elements that are columns in memory, transposed in tiles.
 
+`schedule/layouts/columns.py` says which.
+
 if item n is not among the `count` from `base`:
     rows = the columns from n on, transposed              one vector of columns
 item n is row n - base
@@ -22,8 +24,8 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops.transpose import tile_width, transposed
-from treadle.jit.kernel.ir import Loop, Node, Number, ScanSlice, Shape, View, static_shape
-from treadle.jit.schedule.storage import MAX_SCALARS_PER_VALUE, Storage, transposed_axes
+from treadle.jit.kernel.ir import Node, ScanSlice, View, static_shape
+from treadle.jit.schedule.storage import Storage
 
 Locate = Callable[[tuple[Index, ...], Index], Any]
 """The address of an element of a column, by its index and an iteration."""
@@ -39,14 +41,16 @@ class Items:
     count: Any
 
 
-def begin(context: CodegenContext, loop: Loop) -> list[Items]:
+def begin(context: CodegenContext, loop: Node) -> list[Items]:
     """Reset the buffered rows of the loop's items that are columns."""
     found = []
-    for node in loop.body.nodes:
-        if isinstance(node.op, ScanSlice) and _is_column(context, node):
-            context.counts["columns"] += 1
-            base, count = (context.builder.variable(I64, llvm.Constant(I64, 0)) for _ in range(2))
-            found.append(Items(node, rows(context, node), base, count))
+    for node in context.schedule.columns_of(loop).items:
+        assert context.access.buffer(_source(context, node)).is_dense, (
+            "columns of a tensor in parts"
+        )
+        context.counts["columns"] += 1
+        base, count = (context.builder.variable(I64, llvm.Constant(I64, 0)) for _ in range(2))
+        found.append(Items(node, rows(context, node), base, count))
     return found
 
 
@@ -73,37 +77,10 @@ def row(context: CodegenContext, buffer: Buffer, number: Any) -> Buffer:
     return Buffer(start, buffer.dtype, buffer.strides[1:], buffer.scope)
 
 
-def are_columns(item: Shape, count: Number, axis: int) -> bool:
-    """Whether slices of a dense tensor along the axis are columns, many and large."""
-    own = [extent for extent in item if extent != 1]
-    if any(extent != 1 for extent in item[axis:]) or not own:
-        return False
-    if not all(isinstance(extent, int) for extent in item):
-        return False
-    size = prod(extent for extent in item if isinstance(extent, int))
-    last = own[-1]
-    is_large = (
-        size > MAX_SCALARS_PER_VALUE and isinstance(last, int) and last >= MAX_SCALARS_PER_VALUE
-    )
-    return is_large and not (isinstance(count, int) and count < MAX_SCALARS_PER_VALUE)
-
-
-def _is_column(context: CodegenContext, node: Node) -> bool:
-    op, source = node.op, node.operands[0]
-    assert isinstance(op, ScanSlice)
-    if context.tile is not None or context.access.storage_of(node) is not Storage.INLINE:
-        return False
-    count, axis = source.shape[op.axis], op.axis
-    if context.access.storage_of(source) is Storage.INLINE:
-        axes = transposed_axes(source)
-        if axes is None or axes[0] != axis:
-            return False
-        source, axis = source.operands[0], len(node.shape)
-    return (
-        are_columns(node.shape, count, axis)
-        and context.access.is_in_memory(source)
-        and context.access.buffer(source).is_dense
-    )
+def _source(context: CodegenContext, item: Node) -> Node:
+    """The node in memory of which an item is a column."""
+    (source,) = item.operands
+    return source.operands[0] if context.access.storage_of(source) is Storage.INLINE else source
 
 
 def _load(context: CodegenContext, items: Items) -> None:
@@ -129,7 +106,15 @@ def _load(context: CodegenContext, items: Items) -> None:
             at = (*index[: op.axis], w.add(first, number), *index[op.axis :])
             return _address(context, source, at)
 
-        _copy(context, node, items.rows, _scope(context, source), locate, count, into=True)
+        _copy(
+            context,
+            node,
+            items.rows,
+            context.access.buffer(_source(context, node)).scope,
+            locate,
+            count,
+            into=True,
+        )
     own = b.sub(number, b.load(items.base, typ=I64))
     context.access.columns[node] = row(context, items.rows, own)
 
@@ -139,11 +124,6 @@ def _address(context: CodegenContext, source: Node, index: tuple[Index, ...]) ->
         index = tuple(context.access.along(axis, index) for axis in source.op.axes)
         source = source.operands[0]
     return context.access.address(context.access.buffer(source), index)
-
-
-def _scope(context: CodegenContext, source: Node) -> str:
-    is_inline = context.access.storage_of(source) is Storage.INLINE
-    return context.access.buffer(source.operands[0] if is_inline else source).scope
 
 
 def store(
