@@ -112,3 +112,51 @@ def test_a_delay_line_of_an_inner_loop_starts_with_the_carried_value(
     feeds = ({"n": np.array(3), "x": rng.uniform(0.5, 2, length).astype(np.float32),
               "none": none} for length in (1, 2, 5))  # fmt: skip
     check(text, *feeds)
+
+
+def columns(order: str, shape: tuple[int, ...], axis: int) -> str:
+    """A Scan whose state is a register along a later axis: [channels, taps]."""
+    keep, joined = LINES[order]
+    keep = keep.replace("zero)", "axis)").replace(", zero, minus", ", begin, minus")
+    row = ",".join(str(extent) for k, extent in enumerate(shape) if k != axis)
+    whole = ",".join(map(str, shape))
+    return f"""g (float[T,{row}] x, float[{whole}] none, float[{whole}] taps)
+      => (float[{whole}] last, float[T,{row}] ys, float[T,{whole}] seen) {{
+      axis = Constant <value = int64[1] {{{axis}}}> ()
+      begin = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      minus = Constant <value = int64[1] {{-1}}> ()
+      end = Constant <value = int64[1] {{1000}}> ()
+      last, ys, seen = Scan <num_scan_inputs = 1, body = b (float[{whole}] line, float[{row}] v)
+        => (float[{whole}] moved, float[{row}] y, float[{whole}] before) {{
+        {keep}
+        new = Unsqueeze (v, axis)
+        moved = Concat <axis = {axis}> ({joined})
+        products = Mul (moved, taps)
+        y = ReduceSum <keepdims = 0> (products, axis)
+        before = Mul (line, taps)
+      }}> (none, x)
+    }}"""
+
+
+@pytest.mark.parametrize("order", LINES)
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((5, 3), 1), ((40, 4), 1), ((2, 3, 9), 2), ((3, 8, 5), 1)]
+)
+def test_a_register_along_another_axis_is_a_delay_line(
+    order: str, shape: tuple[int, ...], axis: int, rng: np.random.Generator
+) -> None:
+    row = tuple(extent for k, extent in enumerate(shape) if k != axis)
+
+    def given(length: int) -> dict[str, np.ndarray]:
+        made = {"x": (length, *row), "none": shape, "taps": shape}
+        return {name: rng.uniform(-1, 1, size).astype(np.float32) for name, size in made.items()}
+
+    text = columns(order, shape, axis)
+    check(text, *map(given, (1, 2, shape[axis], 3 * shape[axis] + 1)))
+    session = InferenceSession(HEAD + text, engines=("jit", "interp"))
+    session.run(None, given(9))
+    (made,) = session.plan.main.regions[0].runnable.cache.compiled.values()
+    assert isinstance(made, CompiledKernel)
+    assert dict(made.code.counts)["delay_lines"] > 0
+    assert dict(made.code.counts)["copied"] == 0

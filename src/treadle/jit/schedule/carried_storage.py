@@ -41,13 +41,14 @@ class Registers:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Window:
-    """A shift register into which a row of `source` enters in each iteration.
+    """A shift register along `axis`, into which a row of `source` enters in each iteration.
 
     `is_forward`: at its end; else at its start.
     """
 
     source: Node
     is_forward: bool
+    axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,9 @@ def without_double_buffers(found: tuple[CarriedStorage, ...]) -> tuple[CarriedSt
 def show_storage(storage: CarriedStorage) -> str:
     """A storage in words."""
     match storage:
-        case Window(is_forward=is_forward):
-            return f"window, rows enter at its {'end' if is_forward else 'start'}"
+        case Window(is_forward=is_forward, axis=axis):
+            along = f" along axis {axis}" if axis else ""
+            return f"window{along}, rows enter at its {'end' if is_forward else 'start'}"
         case Resizable(_, None):
             return "resizable"
         case Resizable(_, axis):
@@ -134,26 +136,29 @@ def _window(loop: Loop, number: int) -> Window | None:
     is_counted = not loop.has_condition and loop.next_condition is None
     if not (is_counted and state.is_static and state.shape and isinstance(after.op, Concat)):
         return None
-    if after.op.axis or len(after.operands) != 2 or loop.nexts.count(after) > 1:
+    if len(after.operands) != 2 or loop.nexts.count(after) > 1:
         return None
+    axis = after.op.axis
     for is_forward in (True, False):
         kept, new = after.operands if is_forward else after.operands[::-1]
-        source = _rows(new, loop)
-        if source is not None and _moves_on(kept, state, int(is_forward)):
-            return Window(source, is_forward)
+        source = _rows(new, loop, axis)
+        if source is not None and _moves_on(kept, state, axis, int(is_forward)):
+            return Window(source, is_forward, axis)
     return None
 
 
-def _moves_on(kept: Node, state: Node, offset: int) -> bool:
+def _moves_on(kept: Node, state: Node, axis: int, offset: int) -> bool:
     """Whether it is the state without its first row (offset 1), or without its last one (0)."""
-    is_row_less = kept.shape == (static_shape(state)[0] - 1, *state.shape[1:])
-    if not isinstance(kept.op, View) or kept.operands != (state,) or not is_row_less:
+    shape = list(static_shape(state))
+    shape[axis] -= 1
+    if not isinstance(kept.op, View) or kept.operands != (state,) or kept.shape != tuple(shape):
         return False
     (access,) = accesses_of(kept)
-    return kept.dtype == state.dtype and access == (own(0, offset), *identity(len(access))[1:])
+    wanted = tuple(own(k, offset if k == axis else 0) for k in range(len(shape)))
+    return kept.dtype == state.dtype and access == wanted
 
 
-def _rows(new: Node, loop: Loop) -> Node | None:
+def _rows(new: Node, loop: Loop, axis: int) -> Node | None:
     """The tensor whose item of this iteration is the row."""
     access, row = identity(len(new.shape)), new
     while isinstance(row.op, Reshape | View):
@@ -162,10 +167,12 @@ def _rows(new: Node, loop: Loop) -> Node | None:
     if not isinstance(row.op, ScanSlice) or row.home is not loop.body:
         return None
     (source,), access = row.operands, composed(access, accesses_of(row)[0])
-    if new.shape != (1, *source.shape[1:]) or access[0] != counter(loop.body):
+    others = [k for k in range(len(new.shape)) if k != axis]
+    is_row = new.shape[axis] == 1 and tuple(new.shape[k] for k in others) == source.shape[1:]
+    if not is_row or access[0] != counter(loop.body):
         return None
-    others = zip(source.shape[1:], access[1:], identity(len(access))[1:], strict=True)
-    return source if all(extent == 1 or at == wanted for extent, at, wanted in others) else None
+    pairs = zip(source.shape[1:], access[1:], map(own, others), strict=True)
+    return source if all(extent == 1 or at == wanted for extent, at, wanted in pairs) else None
 
 
 def changing_axes(state: Node, number: int) -> tuple[int, ...]:

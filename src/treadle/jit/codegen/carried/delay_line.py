@@ -4,11 +4,13 @@
     next = Concat(x[i], state[:-1])     state = line[m - i :][:n]   of  line = reversed(x), initial
 
 The line is written to memory before the loop: the loop moves nothing, and no iteration depends on
-the previous one. Used for FIR filters, causal convolutions and windows of the last tokens.
+the previous one. Used for FIR filters, causal convolutions and windows of the last tokens. A
+register along another axis, as [channels, taps], is the same line, read with its rows as columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -26,12 +28,13 @@ from treadle.jit.schedule.storage import Storage
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DelayLine:
-    """One delay line: its memory, the number of incoming rows, and the end they enter at."""
+    """One delay line: its memory, the number of incoming rows, the end they enter at, the axis."""
 
     state: Node
     line: Buffer
     length: Any
     is_forward: bool
+    axis: int
 
     def first(self, context: CodegenContext, index: Index) -> Index:
         """The row of the line at which the window starts before iteration i."""
@@ -54,19 +57,25 @@ class DelayLine:
         places = (
             context.access.unflat(position, static_shape(self.state)) for position in range(size)
         )
+        moved = ((place[self.axis], *_without(place, self.axis)) for place in places)
         return [
             context.access.load(self.line, (context.builder.add(first, row), *rest))
-            for row, *rest in places
+            for row, *rest in moved
         ]
 
     def window(self, context: CodegenContext, index: Index) -> Buffer:
         """The memory of the window."""
-        return self.rows(context, self.first(context, index))
+        rows = self.rows(context, self.first(context, index))
+        if not self.axis:
+            return rows
+        row, *rest = rows.strides
+        strides = (*rest[: self.axis], row, *rest[self.axis :])
+        return replace(rows, strides=strides, is_dense=False)
 
     def rows(self, context: CodegenContext, first: Index) -> Buffer:
         """The line from a row on."""
         offset = context.builder.index(
-            context.builder.multiply(first, prod(static_shape(self.state)[1:]))
+            context.builder.multiply(first, prod(_without(static_shape(self.state), self.axis)))
         )
         type_ = memory_type(self.state.dtype)
         pointer = context.builder.builder.gep(
@@ -89,14 +98,14 @@ class DelayLine:
 def begin(context: CodegenContext, op: Loop, number: int, initial: Node, window: Window) -> None:
     """Write the line of a carried value to memory."""
     state, w, source = op.states[number], context.builder, window.source
-    count, *row = static_shape(state)
+    count, row = static_shape(state)[window.axis], _without(static_shape(state), window.axis)
     length = w.index(context.access.extent(source.shape[0]))
     scratch, shape = new_heap_buffer(context), (w.add(length, count), *row)
     reserve(context, scratch, shape, state.dtype)
     line = Buffer(
         scratch.at(w), state.dtype, w.strides(shape), context.access.aliases.fresh(), owner=scratch
     )
-    delay = DelayLine(state, line, length, window.is_forward)
+    delay = DelayLine(state, line, length, window.is_forward, window.axis)
     copy_node(context, initial, delay.window(context, 0))
     copy_node(context, source, _coming_rows(context, delay, count))
     context.carried.delay_lines[state], context.carried.delay_lines[op.nexts[number]] = delay, delay
@@ -110,3 +119,8 @@ def _coming_rows(context: CodegenContext, delay: DelayLine, count: int) -> Buffe
     last = delay.rows(context, context.builder.builder.sub(delay.length, context.builder.index(1)))
     row, *rest = last.strides
     return replace(last, strides=(context.builder.multiply(-1, row), *rest), is_dense=False)
+
+
+def _without(items: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    """The items of all other axes."""
+    return (*items[:axis], *items[axis + 1 :])
