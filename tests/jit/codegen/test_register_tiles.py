@@ -72,8 +72,8 @@ def by_numpy(x: Any, w: Any, start: Any, gate: Any, number: Any) -> list[Any]:
             np.array(sums, np.float32), np.array(flags, np.bool_).reshape(shape)]  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [32, 40, 64, 77, 100])
-@pytest.mark.parametrize("count", [0, 1, 2, 7])
+@pytest.mark.parametrize("size", [32, 77, 100])
+@pytest.mark.parametrize("count", [0, 2, 7])
 def test_the_results_are_those_of_the_loop_in_order(
     size: int, count: int, rng: np.random.Generator
 ):

@@ -4,6 +4,7 @@
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
     x % 7 == 1                         a product and a comparison
+    max(x) beside argmax(x)            one reduction
     operators between loops           a loop over their rows
     operators before a loop           in the loop that slices what they make
     loops that consume each other     one loop
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
@@ -24,8 +26,8 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_remainder_tests, with_selects, with_scan_slices, with_simple_carried_values,
-    with_row_loops, with_sunk_producers, with_fused_loops,
+    with_remainder_tests, with_joint_extremes, with_selects, with_scan_slices,
+    with_simple_carried_values, with_row_loops, with_sunk_producers, with_fused_loops,
 )  # fmt: skip
 
 

@@ -46,7 +46,9 @@ def first_of(
 ) -> Node:
     """The index of the extreme along the axis; of equal ones the first, or the last."""
     extent = keys.shape[axis]
-    if isinstance(extent, int) and _SHORT < extent < _MAX_EXTENT and keys.dtype in _PACKED:
+    is_long = not isinstance(extent, int) or _SHORT < extent < _MAX_EXTENT
+    if is_long and keys.dtype in _PACKED:
+        builder.expect(builder.compare("less_equal", extent, _MAX_EXTENT - 1))
         return _packed(builder, keys, function, axis, keep=keep, last=last)
     best = reduced(builder, function, keys, [axis], keep=True)
     is_best = builder.map("equal", keys, best, dtype=DType.BOOL)
