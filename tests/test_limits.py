@@ -87,6 +87,12 @@ def test_every_function_keeps_every_limit(act):
         act(LoadLimits(seconds=0))
 
 
+def test_reading_openvino_ir_takes_the_seconds_given(tmp_path):
+    treadle.save(CHAIN, tmp_path / "model.xml")
+    with pytest.raises(LoadLimitExceeded, match="seconds=0"):
+        treadle.load(tmp_path / "model.xml", limits=LoadLimits(seconds=0))
+
+
 def test_save_keeps_limits(tmp_path):
     with pytest.raises(LoadLimitExceeded, match="nodes=2"):
         treadle.save(CHAIN, tmp_path / "model.onnx", limits=LoadLimits(nodes=2))

@@ -98,6 +98,14 @@ def test_a_relative_folder(store, tmp_path, monkeypatch):
     assert DiskCache(store.folder.relative_to(tmp_path)).read("k") == CONTENT
 
 
+def test_the_folder_is_absolute_and_the_current_one_is_gone(store, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert store.read("k") == CONTENT
+
+
 def test_without_owners_the_users_profile_alone_is_trusted(store, tmp_path, monkeypatch):
     monkeypatch.delattr(os, "getuid")
     monkeypatch.setenv("HOME", str(tmp_path / "above"))

@@ -13,6 +13,7 @@ from treadle.formats.openvino.read_context import Content, ControlContext, Enter
 from treadle.formats.openvino.records import Body, Layer, Port
 from treadle.formats.openvino.wiring import Source, order, wire
 from treadle.ir import Info, Value
+from treadle.limits import poll
 
 _CONTROL = {"loop": loop.read, "tensoriterator": loop.read, "if": branch.read}
 _UNNAMED: Mapping[str, str] = {}
@@ -51,6 +52,7 @@ class _Layers:
 
     def read(self, layer: Layer, sources: tuple[Source, ...]) -> None:
         """Read one layer; skips a layer that depends on a failed one, whose fault is reported."""
+        poll()
         try:
             operands = tuple([self.values[source] for source in sources])
         except KeyError:

@@ -18,11 +18,12 @@ from treadle.formats.openvino.converters import (
 )
 from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.records import Net
+from treadle.limits import poll
 
 LARGEST_FILE = 1 << 30
 DEEPEST = 500
 MOST_TAGS = 40_000_000
-_FREE, _DIM = "rt_info", "dim"
+_FREE, _DIM, _LAYER = "rt_info", "dim", "layer"
 _LONGEST_NUMBER = 19
 _STRETCH = LONGEST_TEXT // 2
 
@@ -112,6 +113,8 @@ class _Handlers:
             frame.dims.append(self._extent())
             return
         else:
+            if tag == _LAYER:
+                poll()
             made = CONVERTERS.get(tag, unread_element)(frame)
         self.top = self.around.pop()
         self.top.children.append((tag, made))

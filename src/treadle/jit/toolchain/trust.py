@@ -71,7 +71,8 @@ def make_folder(folder: Path) -> bool:
 def _on_the_way(folder: Path) -> Iterator[os.stat_result]:
     """Every folder and link on the path to a folder, from the root to the folder itself."""
     at, links = os.sep, 0
-    ahead = os.path.join(os.getcwd(), folder).split(os.sep)[::-1]
+    around = "" if os.path.isabs(folder) else os.getcwd()
+    ahead = os.path.join(around, folder).split(os.sep)[::-1]
     found = os.lstat(at)
     while ahead:
         name = ahead.pop()
