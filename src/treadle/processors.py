@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["processor_count", "quota"]
+__all__ = ["cgroup_folders", "processor_count", "quota"]
 
 _ROOT, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
@@ -30,7 +30,11 @@ def quota(root: Path = _ROOT, own: Path = _OWN) -> float | None:
     Read at the time of the call: `cpu.max` of version 2, `cpu.cfs_quota_us` and `cpu.cfs_period_us`
     of version 1. Paths of other cgroup namespaces are left out.
     """
-    found = [limit for folder in _folders(root, own) if (limit := _limit(folder)) is not None]
+    found = [
+        limit
+        for folder in cgroup_folders("cpu", root, own)
+        if (limit := _limit(folder)) is not None
+    ]
     return min(found, default=None)
 
 
@@ -40,8 +44,8 @@ def _runnable() -> int:
     return os.cpu_count() or 1
 
 
-def _folders(root: Path, own: Path) -> Iterator[Path]:
-    """The folders of the process's cgroup and of its ancestors."""
+def cgroup_folders(controller: str, root: Path = _ROOT, own: Path = _OWN) -> Iterator[Path]:
+    """The folders of a controller for the process's cgroup and its ancestors."""
     try:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -49,9 +53,9 @@ def _folders(root: Path, own: Path) -> Iterator[Path]:
     for line in lines:
         _, controllers, path = line.split(":", 2)
         names = controllers.split(",")
-        if controllers and "cpu" not in names:
+        if controllers and controller not in names:
             continue
-        top = root / "cpu" if controllers else root
+        top = root / controller if controllers else root
         yield top
         folder = top
         for part in Path(path.lstrip("/")).parts:

@@ -10,6 +10,7 @@ from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
 from treadle.delegate.loop import form_refusal
 from treadle.delegate.ranks import omission_refusal, rank_refusal
+from treadle.delegate.workarounds.sizes import has_open_size, size_refusal
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
 
@@ -32,6 +33,8 @@ def capability_of(
         return Verdict(
             False, "a listener or a limit needs every iteration, and onnxruntime shows none"
         )
+    if inside and isinstance(step, Leaf) and has_open_size(step):
+        return Verdict(False, "a limit holds for its result, whose size values determine")
     if has_libraries and isinstance(step, Leaf) and not is_known(step):
         return Verdict(True, "a library of custom operators may have it")
     why = next(_refusals(step, 0, on_trial), "")
@@ -94,4 +97,5 @@ def _leaf_refusal(step: Leaf, on_trial: bool) -> str:
         or omission_refusal(step, step.operands)
         or rank_refusal(step)
         or extent_refusal(step)
+        or size_refusal(step)
     )

@@ -28,6 +28,7 @@ from treadle.delegate.workarounds.clip import with_both_bounds
 from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
+from treadle.delegate.workarounds.sizes import with_sizes_checked
 from treadle.delegate.zero_trip import write_stacked_shapes
 from treadle.errors import Unsupported
 from treadle.formats.onnx import inline_step
@@ -69,6 +70,8 @@ def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[
     Returns the model, and the large constants, which are passed in memory.
     """
     shared = ExportModel(stamp.opset)
+    types = [value.inferred for value in region.inputs]
+    shared.inputs = tuple(each.shape for each in types if isinstance(each, Tensor))
     draft = ExportScope(shared, region.path)
     fed = set(model.main.params)
     for value in region.inputs:
@@ -109,6 +112,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
         raise Unsupported(step.op, step.version, why, path)
     operands = with_ranks_checked(draft, step, operands)
     operands = with_extents_checked(draft, step, operands)
+    operands = with_sizes_checked(draft, step, operands)
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     operands = with_both_bounds(draft, step, operands)

@@ -20,6 +20,7 @@ from treadle.ir import (
     Leaf,
     Literal,
     Optional,
+    Shape,
     Step,
     Tensor,
     Type,
@@ -34,7 +35,10 @@ LARGE = 1 << 20
 
 @dataclass(slots=True)
 class ExportModel:
-    """The state shared by all blocks of one exported model."""
+    """The state shared by all blocks of one exported model.
+
+    `inputs` are the shapes of its inputs, as far as they were inferred.
+    """
 
     opset: int
     names: dict[str, int] = field(default_factory=dict)
@@ -42,6 +46,7 @@ class ExportModel:
     large: dict[str, np.ndarray] = field(default_factory=dict)
     contents: dict[str, np.ndarray] = field(default_factory=dict)
     ranges: dict[str, Range | None] = field(default_factory=dict)
+    inputs: tuple[Shape | None, ...] = ()
     has_exact_forms: bool = False
     has_guards: bool = False
 

@@ -11,7 +11,6 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,13 @@ from treadle.ir import Leaf
 from treadle.ops import products
 from treadle.ops.attributes import attributes_of
 from treadle.ops.products import Given
+from treadle.processors import cgroup_folders
 
 Count = Callable[[Sequence[Any]], float]
 MISFITS = (TypeError, ValueError, AttributeError, IndexError, KeyError, ZeroDivisionError)
 """Raised by such a function for operands that do not fit the operator."""
-_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_BOUNDS = ("memory.max", "memory.limit_in_bytes")
+"""Files of a cgroup with its memory in bytes: of version 2, and of version 1."""
 _SCALES, _SIZES = 2, 3
 _AXES = 3
 
@@ -54,9 +55,10 @@ def memory_of_machine() -> float:
     found = [float("inf")]
     with contextlib.suppress(AttributeError, ValueError, OSError):
         found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
-    for path in _CGROUPS:
-        with contextlib.suppress(OSError, ValueError):
-            found.append(float(Path(path).read_text()))
+    for folder in cgroup_folders("memory"):
+        for name in _BOUNDS:
+            with contextlib.suppress(OSError, ValueError):
+                found.append(float((folder / name).read_text(encoding="ascii")))
     return min(found)
 
 
