@@ -7,11 +7,12 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from tests.jit.native import HEAD, check, natives
+from tests.jit.native import HEAD, check, natives, outcomes
 from tests.values import assert_same
 from treadle import InferenceSession
 from treadle.jit.kernel.ir import Constant, Node, ScanSlice
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.runtime.invoke import CompiledKernel
 
 USES = {
@@ -143,3 +144,26 @@ def test_products_with_transposed_inputs(perm: tuple[int, ...], rng: np.random.G
         w = rng.integers(-4, 5, shape).astype(np.float32)
         h = rng.integers(-4, 5, (33, 3, 40)).astype(np.float32)
         check(text, {"n": np.array(trips), "w": w, "h0": h})
+
+
+def test_the_text_of_a_kernel_is_the_same_however_often_it_is_written():
+    """Constants are located in the order in which the nest that adds them names them."""
+    rows = {k: ", ".join(map(str, range(k, k + 20))) for k in range(9)}
+    sums = "\n".join(
+        f"c{k} = Constant <value = float[20] {{{row}}}> ()  s{k + 1} = Add (s{k}, c{k})"
+        for k, row in rows.items()
+    )
+    text = f"""{HEAD}g (float[T,20] x, float[20] h0) => (float[20] h) {{
+      h = Scan (h0, x) <num_scan_inputs = 1, body = f (float[20] s, float[20] xt)
+        => (float[20] s9) {{
+          s0 = Mul (s, xt)
+          {sums}
+      }}>
+    }}"""
+    texts = set()
+    for _ in range(4):
+        session = InferenceSession(text, engines=("jit", "interp"))
+        session.run(None, {"x": np.ones((5, 20), "f"), "h0": np.ones(20, "f")})
+        (made,) = (each for each in outcomes(session) if isinstance(each, CompiledKernel))
+        texts.add(generate_code(made.kernel, made.exact).text)
+    assert len(texts) == 1

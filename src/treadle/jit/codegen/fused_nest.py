@@ -102,7 +102,8 @@ class FusedNests:
             return False
         if len(nest[0].shape) == 1 and not all(_is_map(node) for node in nest):
             return False
-        outside = {o for node in nest for o in node.operands if o not in members}
+        read = (o for node in nest for o in node.operands)
+        outside = dict.fromkeys(o for o in read if o not in members)
         if not all(_is_map(node) for node in nest):
             return False
         return all(o.is_single or (is_same_size(o, nest[0]) and t.is_flat(o)) for o in outside)
@@ -150,9 +151,7 @@ class FusedNests:
         base = self.ending.anew.get(node)
         if base is not None and self.order.are_over(base, nest.nodes):
             return self.context.access.buffers[base]
-        is_next = node in self.ending.state_of
-        part = None if is_next else concat_memory(self.context, node, nest.nodes)
-        return part or allocate(self.context, node)
+        return concat_memory(self.context, node) or allocate(self.context, node)
 
 
 def _is_map(node: Node) -> bool:

@@ -5,12 +5,14 @@
     distributed   the products that are computed for many iterations at once
     packings      the matrices that are copied to an aligned layout before each loop
     columns       items and stacked outputs of loops that are transposed in tiles
+    concats       operands that are computed in the memory of their Concat
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     chains        the order of operands of associative chains
     kept          what loops slice and is yet computed before them, whole, and why
 
-Threads and operands that are written into their Concat are still chosen while code is generated.
+Threads, and the memory that Scatters, inner loops and branches take over, are still chosen while
+code is generated.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     CarriedStorage,
+    DoubleBuffer,
     carried_storage,
     replaced_arrays,
     without_double_buffers,
@@ -30,6 +33,11 @@ from treadle.jit.schedule.carried_storage import (
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.columns import ColumnFacts, Columns, columns_of
+from treadle.jit.schedule.layouts.concat_operands import (
+    ConcatFacts,
+    ConcatOperands,
+    concat_operands,
+)
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
@@ -60,6 +68,7 @@ class Schedule:
     distributed: Mapping[Node, Distribution]
     packings: Mapping[Node, tuple[Packing, ...]]
     columns: Mapping[Node, Columns]
+    concats: ConcatOperands
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     chains: Mapping[Node, list[Node]]
@@ -94,7 +103,18 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
     packed = packings(kernel, storage, distributed)
     kept = producers(kernel).kept
     columns = _columns(kernel, storage, loops)
-    return Schedule(storage, loops, distributed, packed, columns, found, blocks, chains, kept)
+    concats = concat_operands(ConcatFacts(kernel, storage, set(_swapped(loops))), blocks)
+    return Schedule(
+        storage, loops, distributed, packed, columns, concats, found, blocks, chains, kept
+    )
+
+
+def _swapped(loops: Mapping[Node, LoopSchedule]) -> Iterator[Node]:
+    """The next values of carried arrays in two buffers."""
+    for node, found in loops.items():
+        assert isinstance(node.op, Loop)
+        kept = zip(node.op.nexts, found.carried, strict=True)
+        yield from (after for after, storage in kept if isinstance(storage, DoubleBuffer))
 
 
 def _columns(

@@ -106,3 +106,5 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
         if loop is node:
             yield f"not sunk into it: {words_of([producer])}: {why}"
     yield from _nests(schedule.steps_of(node.op.body), node.op)
+    inside = [each for each in schedule.concats.into if each.home is node.op.body]
+    yield from (f"computed in the memory of its concat: {words_of([each])}" for each in inside)

@@ -1,32 +1,20 @@
-"""Concat elision: operands are computed directly in the memory of the Concat.
-
-A tensor that only a Concat reads is stored in its part of the Concat's memory, through nested
-Concats, so that padded interiors are written once.
-"""
+"""Memory of Concats; schedule/layouts/concat_operands.py says which operands are computed there."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Scatter, static_shape
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.kernel.ir import Concat, Node, static_shape
 
 
-def concat_memory(
-    context: CodegenContext, node: Node, nest: Collection[Node] = ()
-) -> Buffer | None:
-    """The part of a Concat's memory for an operand; None unless only that Concat reads it.
-
-    `nest` are the nodes that read it while it is in a register.
-    """
-    readers = [each for each in context.access.places.readers.get(node, ()) if each not in nest]
-    if len(readers) != 1 or node in context.kernel.results or not _takes(context, readers[0], node):
-        return None
-    return _part(context, readers[0], node)
+def concat_memory(context: CodegenContext, node: Node) -> Buffer | None:
+    """The part of a Concat's memory in which an operand is computed; None if it is not."""
+    join = context.schedule.concats.into.get(node)
+    return None if join is None else _part(context, join, node)
 
 
 def written_whole(context: CodegenContext, join: Node) -> Buffer:
@@ -48,7 +36,7 @@ def write_invariant_operands(
     context: CodegenContext, join: Node | None, operand: Node
 ) -> Iterator[None]:
     """Run the block in every iteration, or only in the first if the operand stays in place."""
-    if join is None or not _stays(context, join, operand):
+    if join is None or (join, operand) not in context.schedule.concats.once:
         yield
         return
     w = context.builder
@@ -60,35 +48,6 @@ def write_invariant_operands(
 def _own(context: CodegenContext, join: Node) -> Buffer:
     found = context.carried.double_buffers.get(join)
     return allocate(context, join) if found is None else found.target
-
-
-def _stays(context: CodegenContext, join: Node, operand: Node) -> bool:
-    """Whether the loop changes neither the operand nor its part of the memory."""
-    is_known = join.home.is_loop and operand.home.depth < join.home.depth
-    while (
-        is_known
-        and join.is_static
-        and join not in context.carried.double_buffers
-        and _is_left_alone(context, join)
-    ):
-        (reader, *others) = context.access.places.readers.get(join, (join,))
-        if others or not _takes(context, reader, join):
-            return True
-        join = reader
-    return False
-
-
-def _is_left_alone(context: CodegenContext, join: Node) -> bool:
-    readers = context.access.places.readers.get(join, ())
-    return not any(isinstance(reader.op, Scatter) for reader in readers)
-
-
-def _takes(context: CodegenContext, join: Node, node: Node) -> bool:
-    if not isinstance(join.op, Concat) or join.home is not node.home or not join.is_static:
-        return False
-    is_plain = all(o.is_static and not isinstance(o.op, CarriedArg) for o in join.operands)
-    is_lone = join.operands.count(node) == 1
-    return is_plain and is_lone and context.access.storage_of(join) is Storage.BUFFER
 
 
 def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:

@@ -1,0 +1,97 @@
+"""Concat elision: operands that are computed in the memory of their Concat.
+
+A tensor that only a Concat reads is stored in its part of the Concat's memory, through nested
+Concats, so that padded interiors are written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Kernel, Node, Scatter
+from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.storage import Storage, StorageMap
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConcatOperands:
+    """`into`: the Concat in whose memory an operand is computed.
+
+    `once`: Concats and operands that no iteration changes: the first one writes them.
+    """
+
+    into: Mapping[Node, Node]
+    once: Collection[tuple[Node, Node]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConcatFacts:
+    """What this is decided from; `swapped` are next values of carried arrays in two buffers."""
+
+    kernel: Kernel
+    storage: StorageMap
+    swapped: Collection[Node]
+
+
+def concat_operands(facts: ConcatFacts, blocks: Mapping[Block, tuple[Step, ...]]) -> ConcatOperands:
+    """The operands that are computed in the memory of their Concats."""
+    into = {}
+    for steps in blocks.values():
+        for node, nest in _stored(steps):
+            join = None if node in facts.swapped else _only_reader(facts, node, nest)
+            if join is not None:
+                into[node] = join
+    once = {
+        (step, operand)
+        for steps in blocks.values()
+        for step in steps
+        if isinstance(step, Node) and isinstance(step.op, Concat)
+        for operand in step.operands
+        if _is_unchanged(facts, step, operand)
+    }
+    return ConcatOperands(into, once)
+
+
+def _stored(steps: tuple[Step, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Members of nests and Concats, with the nodes of their nest."""
+    for step in steps:
+        if isinstance(step, Nest):
+            yield from ((node, step.nodes) for node in step.nodes if node not in step.in_place)
+        elif isinstance(step.op, Concat):
+            yield step, ()
+
+
+def _only_reader(facts: ConcatFacts, node: Node, nest: tuple[Node, ...] = ()) -> Node | None:
+    """The Concat that alone reads a node, and can hold it.
+
+    `nest` are the nodes that read it while it is in a register.
+    """
+    readers = [each for each in facts.storage.readers.get(node, ()) if each not in nest]
+    if len(readers) != 1 or node in facts.kernel.results:
+        return None
+    return readers[0] if _holds(facts, readers[0], node) else None
+
+
+def _holds(facts: ConcatFacts, join: Node, node: Node) -> bool:
+    if not isinstance(join.op, Concat) or join.home is not node.home or not join.is_static:
+        return False
+    is_plain = all(o.is_static and not isinstance(o.op, CarriedArg) for o in join.operands)
+    is_lone = join.operands.count(node) == 1
+    return is_plain and is_lone and facts.storage.storage_of[join] is Storage.BUFFER
+
+
+def _is_unchanged(facts: ConcatFacts, join: Node, operand: Node) -> bool:
+    """Whether the loop changes neither the operand nor its part of the memory."""
+    if not join.home.is_loop or operand.home.depth >= join.home.depth:
+        return False
+    while join.is_static and join not in facts.swapped and not _is_scattered_into(facts, join):
+        (reader, *others) = facts.storage.readers.get(join, (join,))
+        if others or not _holds(facts, reader, join):
+            return True
+        join = reader
+    return False
+
+
+def _is_scattered_into(facts: ConcatFacts, join: Node) -> bool:
+    return any(isinstance(each.op, Scatter) for each in facts.storage.readers.get(join, ()))
