@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.jit.kernel_text import kernel_of
-from treadle.jit.kernel.ir import Elementwise
+from treadle.jit.kernel.ir import Elementwise, Loop
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.cost_model import vector_lanes
+from treadle.jit.schedule.cost_model import iteration_bound, vector_lanes
 
 BOXES = """kernel
   %x: float32[1000] = input 0
@@ -40,3 +40,20 @@ def test_lanes_of_a_nest_with_few_wide_elements(old: str, new: str, lanes: int) 
         text = text.replace("%a: float32", "%a: float64" if "float64[" in text else "%a: float32")
     functions = [n for n in all_nodes(kernel_of(text).main) if isinstance(n.op, Elementwise)]
     assert vector_lanes(functions, 64) == lanes
+
+
+TABLE = """kernel
+  %t0: float32[4096,64] = input 0
+  %k: int64[1,1] = input 1
+  %row: float32[1,64] = input 2
+  %1 = loop length 9 extent 9 carries %t = %t0
+    %t: float32[4096,64] = carried 0
+    %next: float32[4096,64] = scatter (at 0, i1) into %t, %row, %k
+    yield %next
+  %last: float32[4096,64] = result 0 of %1
+  return %last"""
+
+
+def test_a_row_put_into_a_carried_table_counts_as_a_row() -> None:
+    (loop,) = (n.op for n in all_nodes(kernel_of(TABLE).main) if isinstance(n.op, Loop))
+    assert iteration_bound(loop.body) < 100

@@ -15,6 +15,7 @@ from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import (
     ArgTopK,
     Block,
+    CarriedArg,
     Concat,
     Cumulative,
     Elementwise,
@@ -169,6 +170,8 @@ def work_of(node: Node) -> tuple[Shape, int]:
             return node.shape, round(EIGHTHS * FUNCTIONS[function].cost.alone)
         case MatMul():
             extents: Shape = (*node.shape, node.operands[0].shape[-1])
+        case Scatter() if isinstance(node.operands[0].op, CarriedArg):
+            extents = node.operands[1].shape  # in place: only what is written counts
         case ArgTopK() | Reduce() | Cumulative() | Scatter():
             extents = node.operands[0].shape
         case HostCall():
