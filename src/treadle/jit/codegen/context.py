@@ -106,14 +106,12 @@ class ConcatMemory:
 class NestFunctions:
     """Loop nests in functions of their own: the calls, and whether each new nest becomes one.
 
-    `of_steps`: the kernel is so large that its steps will be functions (outline.py). `lanes`: the
-    elements that a vector of the nest in progress holds, where LLVM would take fewer.
+    `of_steps`: the kernel is so large that its steps will be functions (outline.py).
     """
 
     calls: list[ParallelCall] = field(default_factory=list)
     is_outlined: bool = False
     of_steps: bool = False
-    lanes: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

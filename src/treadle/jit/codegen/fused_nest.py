@@ -14,14 +14,13 @@ from treadle.jit.codegen.buffer import Buffer, Flat, Indices
 from treadle.jit.codegen.clock import timed_nest
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index, each_position
-from treadle.jit.codegen.nest_function import in_lanes, is_swapped, outlined
+from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.codegen.parallel import split_nest
-from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
-from treadle.jit.schedule.cost_model import per_element
+from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.schedule.fusion import Nest
+from treadle.jit.schedule.parallelism import Parallelism, in_rows
 from treadle.jit.schedule.read_order import ReadOrder
-from treadle.jit.schedule.storage import is_same_size
 
 
 @dataclass(eq=False, slots=True)
@@ -66,7 +65,7 @@ class FusedNests:
         t, e = self.context.access, self.context
         e.counts.update({"nests": 1, "fused": len(nest.nodes)})
         is_apart = any(is_swapped(e, b) for node in nest.nodes for b in targets[node])
-        with timed_nest(e, nest.nodes), outlined(e, when=is_apart), in_lanes(e, nest.nodes):
+        with timed_nest(e, nest.nodes), outlined(e, when=is_apart):
             self._write(nest, targets)
         for node in nest.nodes:
             self.order.done.add(node)
@@ -76,15 +75,22 @@ class FusedNests:
 
     def _write(self, nest: Nest, targets: dict[Node, list[Buffer]]) -> None:
         t, e, nodes = self.context.access, self.context, nest.nodes
-        cost = per_element(t.places, t.buffers, nodes)
+        found = e.schedule.parallelism_of(nest)
         if nest.pieces is not None:
-            split_nest(e, nest.pieces, cost, lambda index: self._element(nodes, targets, index))
-        elif self._is_flat(nodes, targets):
-            with each_position(e, t.size(nodes[0]), cost) as position:
+            split_nest(e, nest.pieces, found, lambda index: self._element(nodes, targets, index))
+        elif found.vector_axis is None and self._is_dense(nodes, targets):
+            with each_position(e, t.size(nodes[0]), found) as position:
                 self._element(nodes, targets, Flat(position))
         else:
-            with each_index(e, t.shape(nodes[0]), cost) as index:
+            with each_index(e, t.shape(nodes[0]), self._in_rows(nodes[0], found)) as index:
                 self._element(nodes, targets, index)
+
+    def _in_rows(self, node: Node, found: Parallelism) -> Parallelism:
+        """How the nest runs index by index, also where memory with strides asks for that."""
+        if found.vector_axis is not None:
+            return found
+        threshold = self.context.kernel.parallel_threshold_ns
+        return in_rows(found.nanoseconds, self.context.access.shape(node), threshold)
 
     def _element(
         self, nest: Sequence[Node], targets: dict[Node, list[Buffer]], at: Indices
@@ -96,17 +102,13 @@ class FusedNests:
                 for buffer in targets[node]:
                     t.store(buffer, at, value)
 
-    def _is_flat(self, nest: Sequence[Node], targets: dict[Node, list[Buffer]]) -> bool:
-        t, members = self.context.access, set(nest)
+    def _is_dense(self, nest: Sequence[Node], targets: dict[Node, list[Buffer]]) -> bool:
+        """Whether all memory of the nest is in row-major order: no part of a larger array."""
         if not all(buffer.is_dense for node in nest for buffer in targets[node]):
             return False
-        if len(nest[0].shape) == 1 and not all(_is_map(node) for node in nest):
-            return False
-        read = (o for node in nest for o in node.operands)
-        outside = dict.fromkeys(o for o in read if o not in members)
-        if not all(_is_map(node) for node in nest):
-            return False
-        return all(o.is_single or (is_same_size(o, nest[0]) and t.is_flat(o)) for o in outside)
+        read = (operand for node in nest for operand in node.operands)
+        outside = dict.fromkeys(operand for operand in read if operand not in nest)
+        return all(map(self.context.access.is_flat, outside))
 
     def _targets(self, nest: Nest) -> dict[Node, list[Buffer]]:
         """The memory each member is written to; its own storage comes first."""
@@ -152,7 +154,3 @@ class FusedNests:
         if base is not None and self.order.are_over(base, nest.nodes):
             return self.context.access.buffers[base]
         return concat_memory(self.context, node) or allocate(self.context, node)
-
-
-def _is_map(node: Node) -> bool:
-    return isinstance(node.op, Elementwise)

@@ -35,7 +35,7 @@ from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import IterationEnd
-from treadle.jit.codegen.iteration_space import copy_node, each_position
+from treadle.jit.codegen.iteration_space import copy_node, each_copied
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
 from treadle.jit.codegen.loops.register_tile import emit_register_tiles
@@ -48,7 +48,6 @@ from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, static_shape
 from treadle.jit.schedule.carried_storage import Registers, Resizable, Window
-from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.wavefront import Wavefront
@@ -316,7 +315,7 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
         if isinstance(source, Node):
             copy_node(context, source, target)
         else:
-            with each_position(context, context.access.size(after), COPIED) as position:
+            with each_copied(context, context.access.size(after)) as position:
                 context.access.store(
                     target, Flat(position), context.access.load(source, Flat(position))
                 )

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -27,18 +26,18 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
-from treadle.jit.codegen.nest_function import nest_hints
 from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.schedule.index_set_splitting import Pieces
+from treadle.jit.schedule.parallelism import (
+    CACHE_LINE_ELEMENTS,
+    Parallelism,
+    in_rows,
+    interleaved,
+    shares_items,
+)
 from treadle.jit.threads.words import NEST_WORDS
 from treadle.jit.threads.words import SHARE as SHARE_FUNCTION
 
-_MIN_PARALLEL_EXTENT = 8
-"""The extent of an axis from which threads share it."""
-_ASSUMED_EXTENT = 256
-"""The assumed value of a dynamic extent in the cost estimate."""
-_ASSUMED_ELEMENTS = 16384
-"""The same for a number of elements."""
 _NEST = llvm.ArrayType(I64, NEST_WORDS)
 _COST_SCALE = 1024
 """Costs are integers in units of 1/1024 ns."""
@@ -46,14 +45,20 @@ _COST_SCALE = 1024
 
 @contextmanager
 def parallel_nest(
-    context: CodegenContext, count: Index, cost: float, least: int = 1, size: Sequence[Index] = ()
+    context: CodegenContext,
+    count: Index,
+    nanoseconds: float,
+    least: int = 1,
+    size: Sequence[Index] = (),
+    *,
+    is_shared: bool,
 ) -> Iterator[tuple[Index, Index]]:
     """The (first, count) of the items for the current function: all, or one thread's part.
 
-    A thread takes multiples of `least` items. `cost` is the nanoseconds per element; the number of
+    A thread takes multiples of `least` items. An element takes the `nanoseconds`; the number of
     elements is the product of `size`, or the number of items.
     """
-    is_shared = _is_worth_it(context, count, least, size, cost)
+    is_shared = is_shared and not (isinstance(count, int) and count < 2 * least)
     if (
         not (is_shared or context.functions.is_outlined)
         or context.tile is not None
@@ -84,9 +89,9 @@ def parallel_nest(
         )
         return
     context.counts.update({"shared": 1})
-    cost_of_all = outer.index(outer.product((*(size or (count,)), _fine(cost))))
-    nanoseconds = outer.builder.udiv(cost_of_all, outer.index(_COST_SCALE))
-    context.functions.calls.append(run_parts(context, function, data, nanoseconds))
+    cost_of_all = outer.index(outer.product((*(size or (count,)), _fine(nanoseconds))))
+    total = outer.builder.udiv(cost_of_all, outer.index(_COST_SCALE))
+    context.functions.calls.append(run_parts(context, function, data, total))
 
 
 @contextmanager
@@ -94,19 +99,65 @@ def parallel_range(
     context: CodegenContext,
     count: Index,
     cost: float,
-    least: int = 1,
     size: Sequence[Index] = (),
     turned: Callable[[CodegenContext, Index, Index], Index] | None = None,
 ) -> Iterator[Index]:
-    """A parallel loop over the items; `turned` determines the order within a thread.
+    """A parallel loop over items that are no elements, such as blocks of a product.
 
-    It maps a number, given their count, to a number.
+    `cost` is the nanoseconds per element; the number of elements is the product of `size`, or the
+    number of items. `turned` determines the order within a thread: it maps a number, given their
+    count, to a number.
     """
+    is_shared = shares_items(count, cost, size, context.kernel.parallel_threshold_ns)
     with (
-        parallel_nest(context, count, cost, least, size) as (first, own),
-        context.builder.range(own, hints=nest_hints(context, cost, count)) as number,
+        parallel_nest(context, count, cost, 1, size, is_shared=is_shared) as (first, own),
+        context.builder.range(own, hints=_hints(interleaved(cost, count), 0)) as number,
     ):
         yield context.builder.add(first, number if turned is None else turned(context, number, own))
+
+
+@contextmanager
+def parallel_positions(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
+    """A parallel loop over the row-major positions of all elements."""
+    least, is_shared = CACHE_LINE_ELEMENTS, found.shared_axis is not None
+    with (
+        parallel_nest(context, size, found.nanoseconds, least, is_shared=is_shared) as (first, own),
+        positions(context, own, found) as position,
+    ):
+        yield context.builder.add(first, position)
+
+
+@contextmanager
+def positions(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
+    """A loop over positions in this thread."""
+    with context.builder.range(size, hints=_hints(found.interleaved, found.lanes)) as position:
+        yield position
+
+
+@contextmanager
+def indices(
+    context: CodegenContext, shape: Sequence[Index], found: Parallelism
+) -> Iterator[tuple[Index, ...]]:
+    """A loop over every index of the shape in this thread."""
+    with context.builder.nest(shape, _hints(found.interleaved, found.lanes)) as index:
+        yield index
+
+
+@contextmanager
+def parallel_indices(
+    context: CodegenContext, shape: Sequence[Index], found: Parallelism
+) -> Iterator[tuple[Index, ...]]:
+    """A parallel loop over every index of the shape."""
+    axis, is_shared = found.shared_axis or 0, found.shared_axis is not None
+    extent = shape[axis] if shape else 1
+    with parallel_nest(context, extent, found.nanoseconds, size=shape, is_shared=is_shared) as (
+        first,
+        count,
+    ):
+        own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
+        with indices(context, own, found) as index:
+            moved = [context.builder.add(first, each) for each in index[axis : axis + 1]]
+            yield (*index[:axis], *moved, *index[axis + 1 :])
 
 
 @contextmanager
@@ -114,27 +165,33 @@ def parallel_for(
     context: CodegenContext, shape: Sequence[Index], cost: float
 ) -> Iterator[tuple[Index, ...]]:
     """A parallel loop over every index of the shape; `cost` nanoseconds each."""
-    axis = _divided(shape)
-    extent = shape[axis] if shape else 1
-    with parallel_nest(context, extent, cost, size=shape) as (first, count):
-        own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
-        with context.builder.nest(
-            own, nest_hints(context, cost, shape[-1] if shape else 1)
-        ) as index:
-            moved = [context.builder.add(first, each) for each in index[axis : axis + 1]]
-            yield (*index[:axis], *moved, *index[axis + 1 :])
+    found = in_rows(cost, shape, context.kernel.parallel_threshold_ns)
+    with parallel_indices(context, shape, found) as index:
+        yield index
+
+
+def _hints(interleaved: int, lanes: int) -> Sequence[str]:
+    """Loop hints to compute several vectors side by side, and in vectors of a number of lanes."""
+    hints = (f"interleave.count={interleaved}",) if interleaved > 1 else ()
+    if lanes:
+        hints = (*hints, f"vectorize.width={lanes}")
+    return ("unroll.disable", *hints) if hints else ()
 
 
 def split_nest(
-    context: CodegenContext, found: Pieces, cost: float, write: Callable[[tuple[Index, ...]], None]
+    context: CodegenContext,
+    found: Pieces,
+    loops: Parallelism,
+    write: Callable[[tuple[Index, ...]], None],
 ) -> None:
-    """Run a function for every index of each piece, as in `parallel_for`."""
-    shape = [places[-1] for places in found]
-    axis = _divided(shape)
+    """Run a function for every index of each piece, as in `parallel_indices`."""
+    shape, cost = [places[-1] for places in found], loops.nanoseconds
+    axis, is_shared = loops.shared_axis or 0, loops.shared_axis is not None
     with (
         long_axis_in_chunks(context, shape, cost, axis) as (_, start_of_chunk, extents),
-        parallel_nest(context, extents[axis], cost, size=extents) as (first_of_part, count),
+        parallel_nest(context, extents[axis], cost, size=extents, is_shared=is_shared) as part,
     ):
+        first_of_part, count = part
         first = context.builder.add(start_of_chunk, first_of_part)
         last = context.builder.add(first, count)
 
@@ -157,16 +214,6 @@ def split_nest(
         inner(())
 
 
-def _divided(shape: Sequence[Index]) -> int:
-    """The axis along which threads divide a nest."""
-    wide = (
-        k
-        for k, extent in enumerate(shape)
-        if not isinstance(extent, int) or extent >= _MIN_PARALLEL_EXTENT
-    )
-    return next(wide, 0)
-
-
 def _later(context: CodegenContext, one: int, other: Index) -> Index:
     if isinstance(other, int):
         return max(one, other)
@@ -181,18 +228,6 @@ def _earlier(context: CodegenContext, one: int, other: Index) -> Index:
     if isinstance(other, int):
         return min(one, other)
     return context.builder.intrinsic("llvm.smin", I64, other, context.builder.index(one))
-
-
-def _is_worth_it(
-    context: CodegenContext, count: Index, least: int, size: Sequence[Index], cost: float
-) -> bool:
-    if not context.kernel.parallel_threshold_ns:
-        return False
-    if isinstance(count, int) and count < 2 * least:
-        return False
-    known = [each if isinstance(each, int) else _ASSUMED_EXTENT for each in size]
-    about = prod(known) if size else count if isinstance(count, int) else _ASSUMED_ELEMENTS
-    return about * cost >= context.kernel.parallel_threshold_ns
 
 
 def _fine(cost: float) -> int:

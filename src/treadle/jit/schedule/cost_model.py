@@ -29,12 +29,10 @@ from treadle.jit.kernel.ir import (
     Shape,
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
-from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves, is_expensive
+from treadle.jit.schedule.nest_size import is_expensive
 from treadle.jit.schedule.short_reductions import written_out_terms
 from treadle.jit.schedule.storage import Storage, StorageMap
 
-_MIN_INTERLEAVED_NS = 0.1
-"""The cost of an element from which several are computed independently."""
 _WORD, _MIN_NARROW = 4, 4
 """The bytes of most elements, and how many functions of such elements there are to a wider one."""
 COPIED, ADDED = costs.READ + costs.WRITTEN, INSTRUCTIONS.vectorized
@@ -72,15 +70,13 @@ def per_read(places: StorageMap, loaded: Container[Node], node: Node) -> float:
     return _read(places, loaded, [node], set())
 
 
-def interleave_hint(cost: float, length: object) -> Sequence[str]:
-    """Loop hints to interleave the computation of elements that take `cost` each.
-
-    A chain of dependent functions exceeds the processor's out-of-order window, so several elements
-    are computed independently. In a chain of ten `tanh` over 262,144 elements each takes 0.85
-    nanoseconds one element at a time, 0.51 with two, 0.30 with four, 0.29 with eight.
-    """
-    is_worth_it = cost >= _MIN_INTERLEAVED_NS and interleaves(length)
-    return ("unroll.disable", f"interleave.count={INTERLEAVED_ELEMENTS}") if is_worth_it else ()
+def per_result(places: StorageMap, node: Node) -> float:
+    """The cost of one element of a reduction's result."""
+    assert isinstance(node.op, Reduce)
+    operand = node.operands[0]
+    over = [operand.shape[axis] for axis in node.op.axes]
+    count = prod(extent if isinstance(extent, int) else costs.ASSUMED_TERMS for extent in over)
+    return count * (per_read(places, (), operand) + ADDED)
 
 
 def vector_lanes(nodes: Sequence[Node], vector_bytes: int) -> int:

@@ -8,11 +8,12 @@
     concats       operands that are computed in the memory of their Concat
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
+    parallelism   for each nest and reduction its vectors, and the axis that threads share
     chains        the order of operands of associative chains
     kept          what loops slice and is yet computed before them, whole, and why
 
-Threads, and the memory that Scatters, inner loops and branches take over, are still chosen while
-code is generated.
+Threads of products and copies, and the memory that Scatters, inner loops and branches take over,
+are still chosen while code is generated.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     CarriedStorage,
     DoubleBuffer,
+    Resizable,
+    Window,
     carried_storage,
     replaced_arrays,
     without_double_buffers,
@@ -43,6 +46,7 @@ from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
+from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import StorageMap, assign_storage
@@ -71,6 +75,7 @@ class Schedule:
     concats: ConcatOperands
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
+    parallelism: Mapping[Step, Parallelism]
     chains: Mapping[Node, list[Node]]
     kept: Mapping[Node, tuple[Node, str]]
 
@@ -81,6 +86,12 @@ class Schedule:
     def steps_of(self, block: Block) -> tuple[Step, ...]:
         """The steps of a block; one that a strategy has made carries nothing."""
         return self.blocks.get(block) or fused_steps(block, self.storage, {}, (), {})
+
+    def parallelism_of(self, step: Step) -> Parallelism:
+        """How a nest or a reduction runs: on one thread if a strategy has made it."""
+        found = self.parallelism.get(step) or parallelism_of(step, self.storage, (), 0, 0)
+        assert found is not None, "neither a nest nor a reduction in memory"
+        return found
 
 
 def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) -> Schedule:
@@ -99,13 +110,24 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
     }
     found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
+    parallelism = _parallelism(kernel, target, storage, loops, found, blocks)
     chains = reassociated(kernel, storage.readers)
     packed = packings(kernel, storage, distributed)
     kept = producers(kernel).kept
     columns = _columns(kernel, storage, loops)
     concats = concat_operands(ConcatFacts(kernel, storage, set(_swapped(loops))), blocks)
     return Schedule(
-        storage, loops, distributed, packed, columns, concats, found, blocks, chains, kept
+        storage,
+        loops,
+        distributed,
+        packed,
+        columns,
+        concats,
+        found,
+        blocks,
+        parallelism,
+        chains,
+        kept,
     )
 
 
@@ -129,6 +151,50 @@ def _columns(
         for node, found in loops.items()
         if not isinstance(found.strategy, Tiling)
     }
+
+
+def _parallelism(
+    kernel: Kernel,
+    target: Target,
+    storage: StorageMap,
+    loops: Mapping[Node, LoopSchedule],
+    pipelines: Pipelines,
+    blocks: Mapping[Block, tuple[Step, ...]],
+) -> dict[Step, Parallelism]:
+    single, strided = set(_single_threaded(loops, pipelines)), set(_strided(loops))
+    made: dict[Step, Parallelism] = {}
+    for block, steps in blocks.items():
+        threshold = 0 if block in single else kernel.parallel_threshold_ns
+        for step in steps:
+            found = parallelism_of(step, storage, strided, threshold, target.vector_bytes)
+            if found is not None:
+                made[step] = found
+    return made
+
+
+def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -> Iterator[Block]:
+    """Blocks in which no nest is shared: of tiled loops, and of loops that have a thread each."""
+    stages = {stage.loop for each in pipelines.found.values() for stage in each.stages}
+    for loop, found in loops.items():
+        assert isinstance(loop.op, Loop)
+        if loop in stages or isinstance(found.strategy, Tiling | RegisterTiling):
+            yield from _blocks_in(loop.op.body)
+
+
+def _blocks_in(block: Block) -> Iterator[Block]:
+    yield block
+    for node in block.nodes:
+        for inner in inner_blocks(node):
+            yield from _blocks_in(inner)
+
+
+def _strided(loops: Mapping[Node, LoopSchedule]) -> Iterator[Node]:
+    """Carried values whose memory is not in row-major order."""
+    for loop, found in loops.items():
+        assert isinstance(loop.op, Loop)
+        for state, kept in zip(loop.op.states, found.carried, strict=True):
+            if isinstance(kept, Window | Resizable):
+                yield state
 
 
 def _pipeline_facts(

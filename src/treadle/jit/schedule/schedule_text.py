@@ -6,8 +6,8 @@
       carried 0 float32[8]: affine, reads 0 at (i0), last read by add
       parallel: 0.0
       not sunk into it: exp: float32[?]: exp is quicker for many iterations at once
-      nest: mul, add: float32[8], in place of carried 0
-    main: nest: neg: float32[8]
+      nest: mul, add: float32[8], in place of carried 0, vectors along all axes
+    main: nest: neg: float32[8], vectors along all axes
     values: 3 in registers, 2 in nests, 1 inline, 4 in buffers
 
 `schedule/dependence_text.py` has the words of dependences.
@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.ir import Loop, Node, Reduce
 from treadle.jit.kernel.traversal import words_of
 from treadle.jit.schedule.carried_storage import show_storage
 from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.index_set_splitting import count
+from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.schedule import LoopSchedule, Schedule
 from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
 from treadle.jit.schedule.storage import Storage
@@ -49,7 +50,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
     bodies = {node.op.body for node in schedule.loops if isinstance(node.op, Loop)}
     for block, steps in schedule.blocks.items():
         if block not in bodies:
-            yield from (f"{block.name}: {line}" for line in _nests(steps, None))
+            yield from (f"{block.name}: {line}" for line in _nests(steps, None, schedule))
     places = Counter(schedule.storage.storage_of.values())
     words = [f"{places[kind]} {name}" for kind, name in _PLACES.items() if places[kind]]
     yield f"values: {', '.join(words)}"
@@ -71,19 +72,30 @@ def _pipeline(node: Node, consumer: Node | None, schedule: Schedule) -> Iterator
         yield f"not a pipeline with the loop that slices its output: {declined[consumer]}"
 
 
-def _nests(steps: Sequence[Step], loop: Loop | None) -> Iterator[str]:
-    """The fused nests of a block; `loop`: of its body."""
-    for nest in steps:
-        if isinstance(nest, Nest):
-            yield f"nest: {', '.join(_nest_words(nest, loop))}"
+def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iterator[str]:
+    """The fused nests and reductions of a block; `loop`: of its body."""
+    for step in steps:
+        if isinstance(step, Nest):
+            yield f"nest: {', '.join(_nest_words(step, loop, schedule))}"
+        elif step in schedule.parallelism:
+            yield f"reduction: {', '.join(_reduction_words(step, schedule.parallelism[step]))}"
 
 
-def _nest_words(nest: Nest, loop: Loop | None) -> Iterator[str]:
+def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[str]:
     yield words_of(nest.nodes)
     if nest.pieces is not None:
         yield f"in {count(nest.pieces)} pieces"
     if loop is not None:
         yield from (f"in place of carried {loop.states.index(s)}" for s in nest.in_place.values())
+    yield from schedule.parallelism_of(nest).words()
+
+
+def _reduction_words(node: Node, found: Parallelism) -> Iterator[str]:
+    assert isinstance(node.op, Reduce)
+    yield words_of([node])
+    is_last = len(node.operands[0].shape) - 1 in node.op.axes
+    yield f"vectors along {'the reduced axis' if is_last else 'the result'}"
+    yield from found.sharing_words()
 
 
 def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
@@ -105,6 +117,6 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     for producer, (loop, why) in schedule.kept.items():
         if loop is node:
             yield f"not sunk into it: {words_of([producer])}: {why}"
-    yield from _nests(schedule.steps_of(node.op.body), node.op)
+    yield from _nests(schedule.steps_of(node.op.body), node.op, schedule)
     inside = [each for each in schedule.concats.into if each.home is node.op.body]
     yield from (f"computed in the memory of its concat: {words_of([each])}" for each in inside)

@@ -16,11 +16,10 @@ from typing import Any
 
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.iteration_space import each_position
+from treadle.jit.codegen.iteration_space import each_copied
 from treadle.jit.codegen.llvm_types import POINTER
 from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.schedule import carried_storage as storage
-from treadle.jit.schedule.cost_model import COPIED
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +87,7 @@ def end(context: CodegenContext, op: Loop) -> None:
         )
         with (
             context.builder.builder.if_then(is_away),
-            each_position(context, context.access.size(state), COPIED) as position,
+            each_copied(context, context.access.size(state)) as position,
         ):
             context.access.store(
                 made.first, Flat(position), context.access.load(made.second, Flat(position))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -15,21 +14,21 @@ from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
+from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.llvm_types import I32, register_type
 from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
-from treadle.jit.codegen.parallel import parallel_for, parallel_nest
+from treadle.jit.codegen.parallel import parallel_nest
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, Reduce, static_shape
-from treadle.jit.schedule.cost_model import ADDED, per_read
+from treadle.jit.schedule.parallelism import divided_axis
 from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
 _MIN_VECTOR_EXTENT = 8
 """Extent of an axis from which it is computed in vectors."""
-"""The extent from which a sum is vectorized along its axis, not across the results."""
 
 
 def emit_reduce(context: CodegenContext, node: Node) -> None:
@@ -44,24 +43,11 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
     operand = node.operands[0]
     rank = len(operand.shape)
     if rank - 1 in op.axes:
-        cost = _cost(context, node, op)
-        with (
-            long_axis_in_chunks(context, t.shape(node), cost) as (axis, first, extents),
-            parallel_for(context, extents, cost) as index,
-        ):
-            own = moved_along(context, index, axis, first)
+        with each_index(context, t.shape(node), context.schedule.parallelism_of(node)) as own:
             t.store(buffer, own, _one(context, node, op, own))
     else:
         _by_rows(context, node, op, buffer)
     t.buffers[node] = buffer
-
-
-def _cost(context: CodegenContext, node: Node, op: Reduce) -> float:
-    """The estimated nanoseconds per element of the result."""
-    operand = node.operands[0]
-    over = [operand.shape[axis] for axis in op.axes]
-    count = prod(extent if isinstance(extent, int) else costs.ASSUMED_TERMS for extent in over)
-    return count * (per_read(context.access.places, context.access.buffers, operand) + ADDED)
 
 
 def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
@@ -148,17 +134,13 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> No
 
     Threads share the result by parts.
     """
-    shape = context.access.shape(node)
-    wide = (
-        k
-        for k, extent in enumerate(shape)
-        if not isinstance(extent, int) or extent >= _MIN_VECTOR_EXTENT
-    )
-    axis, cost = next(wide, 0), _cost(context, node, op)
+    shape, found = context.access.shape(node), context.schedule.parallelism_of(node)
+    axis, cost, is_shared = divided_axis(shape), found.nanoseconds, found.shared_axis is not None
     with (
         long_axis_in_chunks(context, shape, cost, axis) as (_, start, extents),
-        parallel_nest(context, extents[axis], cost, size=extents) as (first, count),
+        parallel_nest(context, extents[axis], cost, size=extents, is_shared=is_shared) as part,
     ):
+        first, count = part
         own = (*extents[:axis], count, *extents[axis + 1 :])
         _add_all(context, node, op, buffer, _Part(axis, context.builder.add(start, first), own))
 

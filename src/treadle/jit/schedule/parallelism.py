@@ -1,0 +1,210 @@
+"""How a loop nest uses the processor: what runs in vectors, and what several threads share.
+
+Elements are computed in vectors along one axis, or along all of them as one where every operand and
+result lies in memory in row-major order. LLVM is asked to compute several vectors side by side
+where an element takes long and a row has enough of them. Threads share a nest of enough estimated
+time along its first axis that is long enough; at run time they do so where measuring shows a gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from treadle.jit.kernel.ir import (
+    Concat,
+    Constant,
+    Elementwise,
+    Node,
+    Reduce,
+    Reshape,
+    ScanSlice,
+    View,
+)
+from treadle.jit.schedule.cost_model import per_element, per_result, vector_lanes
+from treadle.jit.schedule.fusion import Nest
+from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
+from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
+
+CACHE_LINE_ELEMENTS = 64
+"""Elements that one thread writes together, so that no two threads write to one cache line."""
+_MIN_PARALLEL_EXTENT = 8
+"""The extent of an axis from which threads share it."""
+_ASSUMED_EXTENT, _ASSUMED_ELEMENTS = 256, 16_384
+"""The assumed values of a dynamic extent, and of a dynamic number of elements."""
+_MIN_VECTORS = 4
+"""The vectors of a row from which the elements after the last whole one hardly matter."""
+_MIN_INTERLEAVED_NS = 0.1
+"""The cost of an element from which several vectors are computed independently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallelism:
+    """How the loops over the elements of a nest run.
+
+    An element takes an estimated number of `nanoseconds`. Vectors lie along `vector_axis`, or along
+    all axes as one (None), of `lanes` elements, or as LLVM chooses (0); `interleaved` of them are
+    computed independently. Threads divide
+    `shared_axis`, all elements if there is no vector axis; None: one thread computes all.
+    """
+
+    nanoseconds: float
+    vector_axis: int | None
+    interleaved: int = 1
+    shared_axis: int | None = None
+    lanes: int = 0
+
+    def in_lanes(self, lanes: int, shape: Sequence[object]) -> Parallelism:
+        """The same in vectors of these lanes, if a row has enough of them."""
+        row = shape if self.vector_axis is None else shape[-1:]
+        length = prod(each if isinstance(each, int) else _ASSUMED_EXTENT for each in row)
+        is_known = all(isinstance(each, int) for each in row)
+        is_long = not is_known or length >= _MIN_VECTORS * lanes
+        return replace(self, lanes=lanes) if lanes and is_long else self
+
+    def words(self) -> Iterator[str]:
+        """As `explain --schedule` prints it."""
+        is_flat = self.vector_axis is None
+        yield f"vectors along {'all axes' if is_flat else f'axis {self.vector_axis}'}"
+        if self.interleaved > 1:
+            yield f"{self.interleaved} of them side by side"
+        if self.lanes:
+            yield f"{self.lanes} elements in each"
+        yield from self.sharing_words()
+
+    def sharing_words(self) -> Iterator[str]:
+        """The axis that threads divide, in words; nothing if one thread computes all."""
+        if self.shared_axis is not None:
+            axis = "" if self.vector_axis is None else f" along axis {self.shared_axis}"
+            yield f"shared by threads{axis}"
+
+
+def parallelism_of(
+    step: Nest | Node,
+    storage: StorageMap,
+    strided: Collection[Node],
+    threshold: int,
+    vector_bytes: int,
+) -> Parallelism | None:
+    """How a fused nest or a reduction in memory runs; None for other steps.
+
+    `strided` are nodes that are not in row-major order in memory.
+    """
+    if isinstance(step, Nest):
+        lanes = vector_lanes(step.nodes, vector_bytes)
+        found = _of_nest(step, storage, strided, threshold)
+        return found if step.pieces else found.in_lanes(lanes, step.nodes[0].shape)
+    if isinstance(step.op, Reduce) and storage.storage_of[step] is Storage.BUFFER:
+        return in_rows(per_result(storage, step), step.shape, threshold)
+    return None
+
+
+def _of_nest(
+    nest: Nest, storage: StorageMap, strided: Collection[Node], threshold: int
+) -> Parallelism:
+    first, nanoseconds = nest.nodes[0], per_element(storage, (), nest.nodes)
+    if nest.pieces is not None:
+        return replace(in_rows(nanoseconds, first.shape, threshold), interleaved=1)
+    if _is_flat(nest.nodes, storage, strided):
+        return all_as_one(nanoseconds, first.size if first.is_static else None, threshold)
+    return in_rows(nanoseconds, first.shape, threshold)
+
+
+def in_rows(nanoseconds: float, shape: Sequence[object], threshold: int) -> Parallelism:
+    """How a nest of a shape runs, index by index; `threshold` nanoseconds are shared, 0: nothing.
+
+    Extents that are no numbers are dynamic.
+    """
+    if not shape:
+        return Parallelism(nanoseconds, None)
+    axis, last = divided_axis(shape), len(shape) - 1
+    is_shared = shares_items(shape[axis], nanoseconds, shape, threshold)
+    vectors = interleaved(nanoseconds, shape[-1])
+    return Parallelism(nanoseconds, last, vectors, axis if is_shared else None)
+
+
+def all_as_one(nanoseconds: float, size: object, threshold: int) -> Parallelism:
+    """How one loop over all elements in row-major order runs."""
+    about = size if isinstance(size, int) else _ASSUMED_ELEMENTS
+    is_shared = _can_share(size, CACHE_LINE_ELEMENTS) and 0 < threshold <= about * nanoseconds
+    return Parallelism(nanoseconds, None, interleaved(nanoseconds, size), 0 if is_shared else None)
+
+
+def divided_axis(shape: Sequence[object]) -> int:
+    """The axis along which threads divide a nest."""
+    wide = (
+        axis
+        for axis, extent in enumerate(shape)
+        if not isinstance(extent, int) or extent >= _MIN_PARALLEL_EXTENT
+    )
+    return next(wide, 0)
+
+
+def shares_items(count: object, nanoseconds: float, size: Sequence[object], threshold: int) -> bool:
+    """Whether threads share items; the elements are the product of `size`, or the items."""
+    if not size:
+        about = count if isinstance(count, int) else _ASSUMED_ELEMENTS
+    else:
+        about = prod(each if isinstance(each, int) else _ASSUMED_EXTENT for each in size)
+    return _can_share(count, 1) and 0 < threshold <= about * nanoseconds
+
+
+def _can_share(count: object, least: int) -> bool:
+    """Whether two threads have something to do, in multiples of `least`."""
+    return not isinstance(count, int) or count >= 2 * least
+
+
+def interleaved(nanoseconds: float, length: object) -> int:
+    """How many vectors of a row are computed independently.
+
+    A chain of dependent functions exceeds the processor's out-of-order window. In a chain of ten
+    `tanh` over 262,144 elements each takes 0.85 nanoseconds one element at a time, 0.51 with two,
+    0.30 with four, 0.29 with eight.
+    """
+    is_worth_it = nanoseconds >= _MIN_INTERLEAVED_NS and interleaves(length)
+    return INTERLEAVED_ELEMENTS if is_worth_it else 1
+
+
+def _is_flat(nodes: Sequence[Node], storage: StorageMap, strided: Collection[Node]) -> bool:
+    """Whether one loop runs over the row-major positions of all elements.
+
+    `strided` are the nodes whose memory is not in row-major order.
+    """
+    members = set(nodes)
+    if not all(isinstance(node.op, Elementwise) for node in nodes):
+        return False
+    if not members.isdisjoint(strided):
+        return False
+    outside = {o for node in nodes for o in node.operands if o not in members}
+    return all(
+        o.is_single or (is_same_size(o, nodes[0]) and _is_read_flat(o, storage, strided))
+        for o in outside
+    )
+
+
+def _is_read_flat(node: Node, storage: StorageMap, strided: Collection[Node]) -> bool:
+    """Whether the node can be read by a row-major position."""
+    if node.is_single:
+        return True
+    if node in strided:
+        return False
+    if storage.storage_of[node] is Storage.REGISTERS:
+        return isinstance(node.op, Constant)
+    if storage.storage_of[node] is not Storage.INLINE:
+        return True
+    match node.op:
+        case Concat() | Reduce():
+            return False
+        case ScanSlice(axis, _):
+            return axis == 0 and _is_read_flat(node.operands[0], storage, strided)
+        case Reshape():
+            return _is_read_flat(node.operands[0], storage, strided)
+        case View():
+            return keeps_order(node) and _is_read_flat(node.operands[0], storage, strided)
+        case Elementwise():
+            return all(
+                o.is_single or (is_same_size(o, node) and _is_read_flat(o, storage, strided))
+                for o in node.operands
+            )
+    return True

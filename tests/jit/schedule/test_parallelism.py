@@ -1,0 +1,89 @@
+"""Vectors and threads of nests: decided before any code, printed, and followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from treadle.jit.codegen import emit_kernel
+from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
+
+TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
+SHARED = """kernel parallel_threshold_ns=1500
+  %c: float32[512,512] = input 0
+  %v: float32[512] = input 1
+  %s: float32[8] = input 2
+  %1 = loop length 6 extent 6 carries %z = %c
+    %z: float32[512,512] = carried 0
+    %wide: float32[512,512] = view (i1) of %v
+    %rows: float32[512] = reduce add over (1) of %z
+    %tall: float32[512,512] = view (i0) of %rows
+    %columns: float32[512] = reduce max over (0) of %z
+    %a: float32[512,512] = add %z, %wide
+    %b: float32[512,512] = mul %a, %tall
+    %c1: float32[512] = tanh %columns
+    %d: float32[512,512] = view (i1) of %c1
+    %next: float32[512,512] = tanh %b
+    %last: float32[512,512] = mul %next, %d
+    yield %last
+  %2: float32[512,512] = result 0 of %1
+  %3: float32[512,512] = exp %2
+  %4: float32[8] = exp %s
+  %5: float32[512] = reduce add over (1) of %3
+  %6: float32[8] = neg %4
+  return %3, %5, %6"""
+
+
+def test_vectors_and_threads_are_printed(golden):
+    schedule = schedule_kernel(kernel_of(SHARED), TARGET)
+    golden("jit/schedule_shared.txt", show_schedule(schedule) + "\n")
+
+
+@pytest.mark.parametrize("threshold", ["", " parallel_threshold_ns=1500"])
+def test_code_follows_the_schedule(threshold):
+    kernel = kernel_of(SHARED.replace(" parallel_threshold_ns=1500", threshold))
+    wanted = schedule_kernel(kernel, TARGET).parallelism.values()
+    code = emit_kernel(kernel, (), TARGET)
+    shared = sum(each.shared_axis is not None for each in wanted)
+    assert shared == (5 if threshold else 0)
+    copied = int(bool(threshold))  # the carried array's start
+    assert dict(code.counts).get("shared", 0) == shared + copied
+    assert ("interleave.count" in code.text) == any(each.interleaved > 1 for each in wanted)
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [
+        ((4, 512), Parallelism(1.0, 1, 4, 1)),
+        ((512, 4), Parallelism(1.0, 1, 1, 0)),
+        ((7, 7), Parallelism(1.0, 1, 1, None)),
+        ((1, 100), Parallelism(1.0, 1, 1, None)),
+        (("n", 100), Parallelism(1.0, 1, 1, 0)),
+        ((), Parallelism(1.0, None, 1, None)),
+    ],
+)
+def test_threads_divide_the_first_long_axis(shape, found):
+    assert in_rows(1.0, shape, 1500) == found
+
+
+@pytest.mark.parametrize(
+    ("size", "nanoseconds", "found"),
+    [
+        (100_000, 0.05, Parallelism(0.05, None, 1, 0)),
+        (100_000, 0.01, Parallelism(0.01, None, 1, None)),
+        (100, 20.0, Parallelism(20.0, None, 1, None)),
+        (2048, 1.0, Parallelism(1.0, None, 4, 0)),
+        ("n", 0.05, Parallelism(0.05, None, 1, None)),
+        ("n", 0.1, Parallelism(0.1, None, 1, 0)),
+    ],
+)
+def test_threads_divide_all_elements_where_they_are_one_row(size, nanoseconds, found):
+    assert all_as_one(nanoseconds, size, 1500) == found
+
+
+def test_one_thread_shares_nothing():
+    assert in_rows(1.0, (512, 512), 0).shared_axis is None
+    assert all_as_one(1.0, 10**6, 0).shared_axis is None
