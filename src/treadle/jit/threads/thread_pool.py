@@ -16,16 +16,19 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from struct import Struct
 from typing import Any
 
 from treadle.jit.threads.words import SERVE, WORKER_WORDS, PoolWord, State, WorkerWord
 
 _MAX_WORKERS = 63
 _FUNCTIONS = ("sem_init", "sem_wait", "sem_post", "sched_yield")
+_WORKERS, _STATE, _SLEEP = PoolWord.WORKERS.value, WorkerWord.STATE.value, State.SLEEP.value
+_BEGIN = Struct(f"{PoolWord.BACKOFF.value}q").pack_into
+"""Writes the words of the pool that begin anew with each run."""
 _serve_functions: list[Any] = []
 
 
@@ -106,19 +109,19 @@ class ThreadPool:
             except RuntimeError:
                 return False
             self.workers += 1
-        begun = wanted, POOL_SETTINGS.patience, POOL_SETTINGS.waits
-        self.words[: PoolWord.BACKOFF] = (*begun, *[0] * (PoolWord.BACKOFF - len(begun)))
+        settings = POOL_SETTINGS
+        _BEGIN(self.words, 0, wanted, settings.patience, settings.waits, 0, 0, 0, 0)
         return True
 
     def sleep(self) -> None:
         """Let all workers sleep."""
         words = self.words
-        for number in range(1, words[PoolWord.WORKERS] + 1):
-            words[number * WORKER_WORDS + WorkerWord.STATE] = State.SLEEP
+        for first in range(WORKER_WORDS, WORKER_WORDS * (words[_WORKERS] + 1), WORKER_WORDS):
+            words[first + _STATE] = _SLEEP
 
     def _add(self, number: int) -> None:
         first = number * WORKER_WORDS
-        self.words[first + WorkerWord.STATE] = State.SLEEP
+        self.words[first + _STATE] = _SLEEP
         self.words[first + WorkerWord.INDEX] = number
         line = ctypes.byref(self.words, 8 * first)
         semaphore = ctypes.byref(self.words, 8 * (first + WorkerWord.SEMAPHORE))
@@ -130,16 +133,30 @@ class ThreadPool:
 _pools = [ThreadPool()]
 
 
-@contextmanager
-def acquired(threads: int) -> Iterator[int]:
+class acquired:  # noqa: N801  (a context manager that takes 1 us, a generator takes 2)
     """The address of the pool for a run; 0 if another run has it, or there is none."""
-    pool = _pools[-1]
-    if threads < 2 or not pool.lock.acquire(blocking=False):
-        yield 0
-        return
-    try:
-        yield pool.address if pool.start_workers(threads) else 0
-    finally:
+
+    __slots__ = ("_pool", "_threads")
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool: ThreadPool | None = None
+
+    def __enter__(self) -> int:
+        pool = _pools[-1]
+        if self._threads < 2 or not pool.lock.acquire(blocking=False):
+            return 0
+        self._pool = pool
+        try:
+            return pool.address if pool.start_workers(self._threads) else 0
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        pool = self._pool
+        if pool is None:
+            return
         try:
             pool.sleep()
         finally:
