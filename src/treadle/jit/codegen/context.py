@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,12 +106,15 @@ class ConcatMemory:
 class NestFunctions:
     """Loop nests in functions of their own: the calls, and whether each new nest becomes one.
 
-    `of_steps`: the kernel is so large that its steps will be functions (outline.py).
+    `of_steps`: the kernel is so large that its steps will be functions (steps/outline.py). `made`
+    are those of steps by description, `step_calls` their calls.
     """
 
     calls: list[ParallelCall] = field(default_factory=list)
     is_outlined: bool = False
     of_steps: bool = False
+    made: dict[Hashable, Any] = field(default_factory=dict)
+    step_calls: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -66,11 +66,11 @@ class ElementAccess:
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Forget values computed inside the block afterwards: it may not have run."""
-        self._memo.append({})
+    def scope(self, *, is_alone: bool = False) -> Iterator[None]:
+        """Forget values computed inside the block afterwards; `is_alone`: use none of before."""
+        before, self._memo = self._memo, [*([] if is_alone else self._memo), {}]
         yield
-        self._memo.pop()
+        self._memo = before
 
     @contextmanager
     def at_iteration(self, block: Block, counter: Index, nodes: Sequence[Node]) -> Iterator[None]:

@@ -17,6 +17,7 @@ from treadle.jit.codegen.iteration_space import each_index, each_position
 from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.codegen.parallel import split_nest
+from treadle.jit.codegen.steps.step_function import emit_nest_once
 from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.parallelism import Parallelism, in_rows
@@ -65,17 +66,17 @@ class FusedNests:
         t, e = self.context.access, self.context
         e.counts.update({"nests": 1, "fused": len(nest.nodes)})
         is_apart = any(is_swapped(e, b) for node in nest.nodes for b in targets[node])
+        found = e.schedule.parallelism_of(nest)
         with timed_nest(e, nest.nodes), outlined(e, when=is_apart):
-            self._write(nest, targets)
+            emit_nest_once(e, nest, targets, found, lambda: self._write(nest, found, targets))
         for node in nest.nodes:
             self.order.done.add(node)
             for buffer in targets[node][:1]:
                 if self._is_kept(node, nest.nodes):
                     t.buffers[node] = buffer
 
-    def _write(self, nest: Nest, targets: dict[Node, list[Buffer]]) -> None:
+    def _write(self, nest: Nest, found: Parallelism, targets: dict[Node, list[Buffer]]) -> None:
         t, e, nodes = self.context.access, self.context, nest.nodes
-        found = e.schedule.parallelism_of(nest)
         if nest.pieces is not None:
             split_nest(e, nest.pieces, found, lambda index: self._element(nodes, targets, index))
         elif found.vector_axis is None and self._is_dense(nodes, targets):

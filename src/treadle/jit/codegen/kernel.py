@@ -20,9 +20,9 @@ from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
-from treadle.jit.codegen.outline import is_large, merge, merge_parts, outline
 from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
 from treadle.jit.codegen.scalar import half
+from treadle.jit.codegen.steps.outline import is_large, merge, merge_parts, outline
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import (
     Branch,
@@ -91,7 +91,9 @@ def emit_kernel(
         release(w, scratch.at(w))
     end(e)
     w.close_entry()
-    calls = outline(module, function, w.nests) if e.functions.of_steps else []
+    calls = list(e.functions.step_calls)
+    if e.functions.of_steps:
+        calls += outline(module, function, w.nests)
     if e.debug is not None:
         keep_own_locations(module, function)
     t.aliases.close()

@@ -74,11 +74,14 @@ def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
     """Redirect calls of equal functions to one of them."""
     loops = {each.get_reference(): _hints(each) for each in module.metadata}
     made: dict[str, llvm.Function] = {}
+    kept: dict[int, llvm.Function] = {}
     for call in calls:
         own = call.callee
-        call.callee = made.setdefault(_key(own, loops), own)
-        if call.callee is not own:
-            del module.globals[own.name]
+        if id(own) not in kept:
+            kept[id(own)] = made.setdefault(_key(own, loops), own)
+            if kept[id(own)] is not own:
+                del module.globals[own.name]
+        call.operands = [kept[id(own)], *call.operands[1:]]
 
 
 def merge_parts(module: llvm.Module, parts: Sequence[ParallelCall]) -> None:
@@ -118,7 +121,7 @@ class _Uses:
         uses = cls()
         for block in function.blocks:
             for instruction in block.instructions:
-                for each in _read(instruction):
+                for each in operands_of(instruction):
                     uses.all.setdefault(id(each), []).append(instruction)
         return uses
 
@@ -128,7 +131,7 @@ class _Uses:
             yield instruction.parent
 
 
-def _read(instruction: Any) -> Iterator[Any]:
+def operands_of(instruction: Any) -> Iterator[Any]:
     """The values and blocks an instruction refers to."""
     if isinstance(instruction, llvm.PhiInstr):
         for value, block in instruction.incomings:
@@ -148,7 +151,7 @@ def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
         for instruction in block.instructions:
             if any(id(user) not in inside for user in uses.blocks(instruction)):
                 results.append(instruction)
-            for each in _read(instruction):
+            for each in operands_of(instruction):
                 if isinstance(each, llvm.Block):
                     if id(each) not in inside and each not in (nest.before, nest.after):
                         return None
@@ -218,12 +221,12 @@ def _moved(module: llvm.Module, closed: _Closed, number: int, uses: _Uses) -> An
         uses.loaded[id(value)] = found = builder.load(slot, typ=value.type)
         for user in uses.all[id(value)]:
             if id(user.parent) not in inside:
-                _replace(user, value, found)
+                replace_operand(user, value, found)
     builder.branch(nest.after)
     return call
 
 
-def _replace(user: Any, old: Any, new: Any) -> None:
+def replace_operand(user: Any, old: Any, new: Any) -> None:
     """Have an instruction use another value, also in fields that repeat its operands."""
     user.replace_usage(old, new)
     for name in ("pointer", "aggregate", "value"):

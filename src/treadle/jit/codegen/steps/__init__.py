@@ -1,0 +1,1 @@
+"""The steps of large kernels as functions: equal steps are written once, or merged."""

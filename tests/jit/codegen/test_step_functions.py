@@ -1,0 +1,101 @@
+"""Equal steps of a large kernel are emitted once and called, nearly equal ones are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.jit.native import check
+from tests.strategies import programs
+from treadle import InferenceSession
+from treadle.jit.codegen.steps import outline, step_function
+
+
+@pytest.fixture(autouse=True)
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kernel counts as large."""
+    monkeypatch.setattr(outline, "MIN_LONG", 0)
+
+
+@pytest.fixture(name="written")
+def _written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions of steps that are emitted from here on."""
+    names: list[str] = []
+    emit = step_function._emit_function
+
+    def keeping(*args):
+        found = emit(*args)
+        names.append(found[0].name)
+        return found
+
+    monkeypatch.setattr(step_function, "_emit_function", keeping)
+    return names
+
+
+def looped(steps: str, last: str, inputs: str = "") -> str:
+    """A loop whose body has these steps; `last` is its next value."""
+    return f"""g (int64 n, float[40] x{inputs}) => (float[40] y) {{
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[40] a0) => (bool on, float[40] z) {{
+        on = Identity (go)
+        {steps}
+        z = Identity ({last})
+      }}>
+    }}"""
+
+
+def turned(count: int, kind: str) -> str:
+    """Steps that each read what the step before it wrote, at another index."""
+    lines = []
+    for k in range(count):
+        number = {"numbers": f"{0.1 * k + 0.5}", "equal": "0.5"}[kind]
+        lines.append(f"""from{k} = Constant <value = int64[1] {{-1}}> ()
+        to{k} = Constant <value = int64[1] {{-100}}> ()
+        axis{k} = Constant <value = int64[1] {{0}}> ()
+        r{k} = Slice (a{k}, from{k}, to{k}, axis{k}, from{k})
+        c{k} = Constant <value = float {{{number}}}> ()
+        m{k} = Mul (r{k}, c{k})
+        a{k + 1} = Sin (m{k})""")
+    return looped("\n".join(lines), f"a{count}")
+
+
+@pytest.mark.parametrize("kind", ["numbers", "equal"])
+def test_steps_that_differ_in_memory_and_numbers_are_written_once(written, kind, rng):
+    lengths = []
+    for count in (4, 8):
+        written.clear()
+        check(turned(count, kind), {"n": np.array(2), "x": rng.uniform(-1, 1, 40).astype("f")})
+        lengths.append(len(written))
+    assert lengths[0] == lengths[1]
+
+
+DIFFERENT = {
+    "functions": ("Sin (c0)", "Cos (c1)"),
+    "orders of operands": ("Sub (c0, x)", "Sub (x, c1)"),
+    "values that are one": ("Mul (c0, x)", "Mul (c1, c1)"),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_steps_that_differ_otherwise_are_not(written, name, rng):
+    first, second = DIFFERENT[name]
+    steps = f"""nil = Constant <value = int64 {{0}}> ()
+        c0 = CumSum (a0, nil)
+        d0 = {first}
+        e0 = Tanh (d0)
+        c1 = CumSum (e0, nil)
+        d1 = {second}
+        e1 = Tanh (d1)"""
+    check(looped(steps, "e1"), {"n": np.array(2), "x": rng.uniform(-1, 1, 40).astype("f")})
+    assert len(set(written)) == len(written) >= 2
+
+
+@settings(max_examples=25)
+@given(programs())
+def test_random_programs_as_functions(program):
+    answers = [
+        InferenceSession(program.text, engines=engines).run(None, dict(program.feeds))
+        for engines in (("jit", "interp"), ("interp",))
+    ]
+    for found, wanted in zip(*answers, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
