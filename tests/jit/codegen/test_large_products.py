@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of, run_kernel
+from tests.jit.native import outcomes
+from treadle import InferenceSession
+from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.schedule.large_products import is_prefetched, is_streamed
 
 LOOP = """
@@ -77,3 +81,50 @@ def test_which_products_are_streamed_and_which_prefetched(
     kernel = kernel_of(text)
     (product,) = (node for node, name in names_of(text, kernel).items() if name == "y")
     assert (is_streamed(product), is_prefetched(product)) == wanted
+
+
+MULTIPLIED = """<ir_version: 8, opset_import: ["" : 18]>
+g (int64 n, {dtype}[{rows},{inner}] h) => ({dtype}[{rows},{inner}] y) {{
+  y = Loop (n, , h) <body = f (int64 i, bool go, {dtype}[{rows},{inner}] a)
+    => (bool on, {dtype}[{rows},{inner}] b) {{
+    on = Identity (go)
+    p = MatMul (a, w)
+    t = Tanh (p)
+    b = MatMul (t, v)
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "inner", "columns", "panels"),
+    [
+        ("float", 1, 256, 300, 2),
+        ("float", 2, 256, 1031, 2),
+        ("float", 3, 512, 130, 2),
+        ("float", 4, 256, 512, 0),
+        ("float", 1, 100, 300, 0),
+        ("double", 1, 200, 177, 2),
+    ],
+)
+def test_constants_of_few_rows_are_stored_in_panels(
+    dtype: str, rows: int, inner: int, columns: int, panels: int, rng: np.random.Generator
+) -> None:
+    model = onnx.parser.parse_model(
+        MULTIPLIED.format(dtype=dtype, rows=rows, inner=inner, columns=columns)
+    )
+    type_ = {"float": np.float32, "double": np.float64}[dtype]
+    w, v = (
+        (rng.standard_normal(shape) / inner**0.5).astype(type_)
+        for shape in ((inner, columns), (columns, inner))
+    )
+    for name, array in (("w", w), ("v", v)):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    session = InferenceSession(model.SerializeToString(), engines=("jit", "interp"))
+    h = rng.standard_normal((rows, inner)).astype(type_)
+    (found,) = session.run(None, {"n": np.array(3), "h": h})
+    wanted = h
+    for _ in range(3):
+        wanted = np.tanh(wanted @ w) @ v
+    np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+    kernels = [each for each in outcomes(session) if isinstance(each, CompiledKernel)]
+    assert [slot.kind for kernel in kernels for slot in kernel.code.slots].count("panels") == panels

@@ -16,6 +16,7 @@ import treadle
 from tests.jit.native import HEAD, outcomes
 from treadle.errors import LimitExceeded
 from treadle.jit import codegen
+from treadle.jit.host.array_memory import in_panels
 
 pytestmark = [
     pytest.mark.unfenced,
@@ -178,3 +179,14 @@ def test_rows_of_a_list_are_the_result():
     assert found.shape == (3000, 1000)
     assert np.allclose(found, np.sin(1.0))
     assert isinstance(found.base, np.ndarray)  # over the kernel's memory, nothing was copied
+
+
+@pytest.mark.parametrize("shape", [(3, 8), (5, 7), (1, 17), (4, 1)])
+def test_panels_hold_the_rows_of_some_columns(shape):
+    matrix = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
+    panels = in_panels(matrix, 8)
+    assert panels.ctypes.data % 64 == 0
+    assert panels.flags.c_contiguous
+    together = np.concatenate(list(panels), axis=1)
+    assert (together[:, : shape[1]] == matrix).all()
+    assert not together[:, shape[1] :].any()

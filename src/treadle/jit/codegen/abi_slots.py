@@ -31,7 +31,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I8, I64, POINTER
-from treadle.jit.host.array_memory import contiguous
+from treadle.jit.host.array_memory import contiguous, in_panels
 from treadle.jit.kernel.artifact import Slot
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, SymbolicDim
@@ -105,6 +105,12 @@ class AbiSlots:
         if self.surroundings.is_free:
             return self._data(contiguous(array, stride).tobytes())
         return self._load(self._number("laid", (id(array), stride), (array, stride)), POINTER)
+
+    def panels(self, array: np.ndarray, width: int) -> Any:
+        """The address of a constant matrix in panels of this many columns."""
+        if self.surroundings.is_free:
+            return self._data(in_panels(array, width).tobytes())
+        return self._load(self._number("panels", (id(array), width), (array, width)), POINTER)
 
     def _data(self, content: bytes) -> Any:
         """The address of data in an object file."""

@@ -25,7 +25,8 @@ Indices = tuple[Index, ...] | Flat
 class Buffer:
     """Elements in memory; `strides` count elements, `scope` is the alias scope.
 
-    `owner` is the heap buffer that holds the memory, if there is one.
+    `owner` is the heap buffer that holds the memory, if there is one. A matrix in panels of `panel`
+    columns has strides for the number of the panel, the row, and the column in the panel.
     """
 
     pointer: Any
@@ -34,6 +35,7 @@ class Buffer:
     scope: str
     is_dense: bool = True
     owner: HeapBuffer | None = None
+    panel: int = 0
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -292,6 +292,9 @@ class ElementAccess:
         if isinstance(index, Flat):
             offset = index.value
         else:
+            if buffer.panel:
+                panel, column = self.builder.split(index[1], buffer.panel)
+                index = (panel, index[0], column)
             for each, stride in zip(index, buffer.strides, strict=True):
                 offset = self.builder.add(offset, self.builder.multiply(each, stride))
         type_ = memory_type(buffer.dtype)

@@ -43,6 +43,21 @@ def contiguous(matrix: np.ndarray, stride: int) -> np.ndarray:
     return laid
 
 
+def in_panels(matrix: np.ndarray, width: int) -> np.ndarray:
+    """Copy a matrix to panels of this many columns, in each of which the rows follow each other.
+
+    The result has the shape (panels, rows, width), aligned to cache lines; columns that the last
+    panel lacks are 0.
+    """
+    rows, columns = matrix.shape
+    count = -(-columns // width)
+    made = contiguous(np.empty((count * rows, 0), matrix.dtype), width).reshape(count, rows, width)
+    for number in range(count):
+        part = matrix[:, number * width : (number + 1) * width]
+        made[number, :, : part.shape[1]] = part
+    return made
+
+
 def row_major(array: np.ndarray) -> np.ndarray:
     """The array, or an aligned copy of it in row-major order."""
     if array.flags.num & _CONTIGUOUS == _CONTIGUOUS:

@@ -19,6 +19,7 @@ from treadle.jit.host.array_memory import (
     contiguous,
     data_pointer_slot,
     free,
+    in_panels,
     words_type,
 )
 from treadle.jit.host.calls import Bind, Call, host_call
@@ -97,10 +98,11 @@ class CallLayout:
         kinds: dict[str, list[tuple[int, Any]]] = {}
         for number, slot in enumerate(code.slots):
             kinds.setdefault(slot.kind, []).append((number, slot.which))
-        laid = [contiguous(*which) for _, which in kinds.get("laid", ())]
+        packed = [(number, contiguous(*which)) for number, which in kinds.get("laid", ())]
+        packed += [(number, in_panels(*which)) for number, which in kinds.get("panels", ())]
         for number, array in kinds.get("array", ()):
             fixed[number] = address(array)
-        for (number, _), array in zip(kinds.get("laid", ()), laid, strict=True):
+        for number, array in packed:
             fixed[number] = address(array)
         for number, _ in kinds.get("clocks", ()):
             assert clocks is not None
@@ -125,7 +127,7 @@ class CallLayout:
             single.get("team"),
             {(k, which): n for k in _OUTS for n, which in kinds.get(k, ())},
             tuple((which, n) for n, which in kinds.get("rows", ())),
-            tuple(escapes), tuple(laid), tuple(keepers),
+            tuple(escapes), tuple(array for _, array in packed), tuple(keepers),
         )  # fmt: skip
 
 

@@ -38,7 +38,13 @@ def packed_for_one_side(context: CodegenContext) -> Iterator[None]:
 
 
 def _packed(context: CodegenContext, packing: Packing) -> Buffer:
-    matrix, strides = packing.matrix, (packing.stride, 1)
+    matrix = packing.matrix
+    if isinstance(matrix.op, Constant) and packing.panel:
+        width, size = packing.panel, static_shape(matrix)[0] * packing.panel
+        pointer = context.access.slots.panels(matrix.op.array, width)
+        in_panels = (size, width, 1)
+        return Buffer(pointer, matrix.dtype, in_panels, "given", is_dense=False, panel=width)
+    strides = (packing.stride, 1)
     if isinstance(matrix.op, Constant):
         pointer = context.access.slots.laid(matrix.op.array, packing.stride)
         return Buffer(pointer, matrix.dtype, strides, "given", is_dense=False)

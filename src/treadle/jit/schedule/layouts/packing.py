@@ -8,7 +8,7 @@ skips is for that loop only. A constant is packed when code is made, and is ther
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.ir import DType
@@ -26,8 +26,9 @@ from treadle.jit.kernel.ir import (
     View,
     static_shape,
 )
+from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
-from treadle.jit.schedule.large_products import is_streamed
+from treadle.jit.schedule.large_products import is_streamed, panel_columns
 from treadle.jit.schedule.storage import Storage, StorageMap, keeps_order, stored_transpose
 
 _CACHE_LINE_BYTES = 64
@@ -40,6 +41,8 @@ _MIN_PACKED_ELEMENTS = 4096
 class Packing:
     """A matrix to copy before a loop; `stride`: the elements from one row to the next.
 
+    A constant in panels of `panel` columns has its rows in each of them (`large_products.py`).
+
     `products` are those of the loop that would read the matrix as it is stored if the loop runs for
     few iterations, so that no copy is needed then; none if some product always needs it.
     """
@@ -47,56 +50,69 @@ class Packing:
     matrix: Node
     stride: int
     products: tuple[Node, ...]
+    panel: int = 0
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
         shape = ",".join(map(str, static_shape(self.matrix)))
         when = ", unless it runs for few iterations" if self.products else ""
-        return f"{self.matrix.dtype}[{shape}] in rows of {self.stride}{when}"
+        form = f"panels of {self.panel} columns" if self.panel else f"rows of {self.stride}"
+        return f"{self.matrix.dtype}[{shape}] in {form}{when}"
 
 
 def packings(
-    kernel: Kernel, storage: StorageMap, distributed: Collection[Node]
+    kernel: Kernel, storage: StorageMap, distributed: Collection[Node], target: Target
 ) -> Mapping[Node, tuple[Packing, ...]]:
     """The matrices packed before each loop; `distributed` are products of many iterations."""
-    return dict(_packings(kernel.main, set(), set(), storage, distributed))
+    facts = _Facts(storage, distributed, target)
+    return dict(_packings(kernel.main, set(), set(), facts))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Facts:
+    storage: StorageMap
+    distributed: Collection[Node]
+    target: Target
 
 
 def _packings(
-    block: Block,
-    there: set[Node],
-    constants: set[Node],
-    storage: StorageMap,
-    distributed: Collection[Node],
+    block: Block, there: set[Node], constants: set[Node], facts: _Facts
 ) -> Iterator[tuple[Node, tuple[Packing, ...]]]:
     """Those of the loops in a block; `there` and `constants` are packed before it."""
     for node in block.nodes:
         inside = set(there)
         if isinstance(node.op, Loop):
-            made = tuple(_made(node, there | constants, storage, distributed))
+            made = tuple(_made(node, there | constants, facts))
             yield node, made
             inside |= {each.matrix for each in made}
             there |= {each.matrix for each in made if not each.products}
             constants |= {each.matrix for each in made if isinstance(each.matrix.op, Constant)}
         for inner in inner_blocks(node):
             own = set(inside) if isinstance(node.op, Branch) else inside
-            yield from _packings(inner, own, constants, storage, distributed)
+            yield from _packings(inner, own, constants, facts)
 
 
-def _made(
-    loop: Node, there: Collection[Node], storage: StorageMap, distributed: Collection[Node]
-) -> Iterator[Packing]:
+def _made(loop: Node, there: Collection[Node], facts: _Facts) -> Iterator[Packing]:
     assert isinstance(loop.op, Loop)
+    storage, distributed = facts.storage, facts.distributed
     inside = list(all_nodes(loop.op.body))
     matrices = dict.fromkeys(_matrices(loop.op, inside, storage, distributed))
     for matrix in matrices:
-        if matrix in there or not _is_worth_it(matrix, storage):
-            continue
         readers = tuple(node for node in inside if matrix in node.operands)
+        panel = _panel(matrix, readers, facts)
+        if matrix in there or not (panel or _is_worth_it(matrix, storage)):
+            continue
         may_skip = all(node in distributed and stored_transpose(node) for node in readers)
         is_made_before = isinstance(matrix.op, Constant) or not may_skip
         stride = _stride(static_shape(matrix)[1], matrix.dtype)
-        yield Packing(matrix, stride, () if is_made_before else readers)
+        yield Packing(matrix, stride, () if is_made_before else readers, panel)
+
+
+def _panel(matrix: Node, readers: Sequence[Node], facts: _Facts) -> int:
+    """The columns of the panels that a matrix is stored in; 0: its rows stay whole."""
+    is_ahead = any(node in facts.distributed for node in readers)
+    is_right = all(isinstance(node.op, MatMul) and node.operands[1] is matrix for node in readers)
+    return panel_columns(readers, facts.target) if is_right and not is_ahead else 0
 
 
 def _matrices(
