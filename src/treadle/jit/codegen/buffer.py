@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from treadle.ir import DType
-from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer
 
 
@@ -41,3 +41,14 @@ class Buffer:
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of row-major order."""
     return tuple(accumulate(shape[:0:-1], int.__mul__, initial=1))[::-1] if shape else ()
+
+
+def by_stride(
+    builder: FunctionBuilder, buffer: Buffer, index: tuple[Index, ...]
+) -> Iterator[tuple[Index, Index]]:
+    """Each number of an index and its stride: in panels those of the panel, the row, the column."""
+    if buffer.panel:
+        row, column = index
+        panel, own = builder.split(column, buffer.panel)
+        index = panel, row, own
+    return zip(index, buffer.strides, strict=True)

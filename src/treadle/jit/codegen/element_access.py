@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.abi_slots import AbiSlots
 from treadle.jit.codegen.alias_metadata import AliasScopes
-from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
+from treadle.jit.codegen.buffer import Buffer, Flat, Indices, by_stride, dense_strides
 from treadle.jit.codegen.element_index import broadcast_index, element_of, is_known
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
@@ -292,10 +292,7 @@ class ElementAccess:
         if isinstance(index, Flat):
             offset = index.value
         else:
-            if buffer.panel:
-                panel, column = self.builder.split(index[1], buffer.panel)
-                index = (panel, index[0], column)
-            for each, stride in zip(index, buffer.strides, strict=True):
+            for each, stride in by_stride(self.builder, buffer, index):
                 offset = self.builder.add(offset, self.builder.multiply(each, stride))
         type_ = memory_type(buffer.dtype)
         return self.builder.builder.gep(
