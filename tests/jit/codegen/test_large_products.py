@@ -10,7 +10,7 @@ from tests.jit.kernel_text import kernel_of, names_of, run_kernel
 from tests.jit.native import outcomes
 from treadle import InferenceSession
 from treadle.jit.runtime.invoke import CompiledKernel
-from treadle.jit.schedule.large_products import is_prefetched, is_streamed
+from treadle.jit.schedule.layouts.large_products import is_prefetched, is_streamed
 
 LOOP = """
 kernel{threads}

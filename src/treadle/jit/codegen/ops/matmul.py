@@ -28,7 +28,7 @@ from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.large_products import is_prefetched, is_streamed
+from treadle.jit.schedule.layouts.large_products import is_prefetched, is_streamed
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _MIN_HALVED = 4

@@ -20,7 +20,7 @@ from treadle.jit.codegen.llvm_types import register_type
 from treadle.jit.codegen.ops.vector_product import Product, multiply_add, splat
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.schedule.cost_model import per_product
-from treadle.jit.schedule.large_products import STRIP_BYTES
+from treadle.jit.schedule.layouts.large_products import STRIP_BYTES
 
 _STEPS, _UNROLLED = 4, 2
 """Rows of the matrix, and vectors of each, that are added together."""
