@@ -53,7 +53,7 @@ SLOW = (
     "tests/comparing/test_inner_windows.py::test_a_model_agrees_with_itself[jit]",
     "tests/html_report/test_browser.py::test_ten_thousand",
     "tests/jit/codegen/test_index_set_splitting.py::test_any_concat_is_split",
-    "tests/jit/codegen/test_outline.py",
+    "tests/jit/codegen/steps/test_outline.py",
     "tests/jit/codegen/test_pipeline.py::test_any_number_of_threads_gives_the_same_bits[Loops",
     "tests/jit/host/test_host_kernels.py::test_host_kernels_with_dynamic_extents",
     "tests/jit/host/test_host_kernels.py::test_half_precision",
