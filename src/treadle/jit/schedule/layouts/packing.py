@@ -41,7 +41,7 @@ _MIN_PACKED_ELEMENTS = 4096
 class Packing:
     """A matrix to copy before a loop; `stride`: the elements from one row to the next.
 
-    A constant in panels of `panel` columns has its rows in each of them (`layouts/large_products.py`).
+    A constant in panels of `panel` columns has its rows in each of them (large_products.py).
 
     `products` are those of the loop that would read the matrix as it is stored if the loop runs for
     few iterations, so that no copy is needed then; none if some product always needs it.
