@@ -109,13 +109,50 @@ def test_whole_numbers_of_two_axes(rng: np.random.Generator):
     np.testing.assert_array_equal(found, s)
 
 
+ROWS = """kernel
+  %start: float32[3,48] = input 0
+  %x: float32[n0,48] = input 1
+  %by: float32[48] = input 2
+  %y: float32[n0,3,48] = input 3
+  %1 = loop length n0 extent n0 carries %s = %start
+    %s: float32[3,48] = carried 0
+    %item: float32[48] = scan slice along 0 of %x
+    %each: float32[3,48] = scan slice along 0 of %y
+    %scaled: float32[48] = mul %item, %by
+    %kept: float32[3,48] = mul %s, %by
+    %part: float32[3,48] = add %kept, %scaled
+    %next: float32[3,48] = sub %part, %each
+    yield %next
+    stack %next along 0
+  %last: float32[3,48] = result 0 of %1
+  %all: float32[n0,3,48] = result 1 of %1
+  return %last, %all
+"""
+
+
+def test_rows_that_are_the_same_for_all(rng: np.random.Generator):
+    assert str(scheduled(ROWS).strategy) == "register tiles of 48 of 144 elements"
+    s, (x, y) = (
+        rng.random((3, 48), np.float32),
+        (rng.random(n, np.float32) for n in ((5, 48), (5, 3, 48))),
+    )
+    by = rng.random(48, np.float32)
+    last, everything = run_kernel(ROWS, s, x, by, y)
+    for item, each, row in zip(x, y, everything, strict=True):
+        s = s * by + item * by - each
+        np.testing.assert_array_equal(row, s)
+    np.testing.assert_array_equal(last, s)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("xor %sum, %s", "mod %sum, %by", "mod has no vector form"),
         ("50,3", "5,3", "its arrays have fewer than 32 elements, or more than 4096"),
-        ("%by: int64[50,3] = input 1", "%by: int64[3] = input 1",
+        ("%by: int64[50,3] = input 1", "%by: int64[50,1] = input 1",
          "an operand has another shape, or is not in memory"),
+        ("%by: int64[50,3] = input 1", "%by: int64[3] = input 1",
+         "no division into tiles along which nothing is broadcast"),
         ("    yield %next\n", "    %row: int64[3] = view (1, i0) of %next\n    yield %next\n"
          "    stack %row along 0\n", "view"),
     ],

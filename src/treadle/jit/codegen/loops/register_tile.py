@@ -22,7 +22,7 @@ from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.ir import InductionVar, Node, Reshape, ScanSlice, View
 from treadle.jit.schedule.cost_model import iteration_bound
-from treadle.jit.schedule.loops.register_tiling import RegisterTiling
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling, period
 
 
 @dataclass(eq=False, slots=True)
@@ -137,7 +137,7 @@ def _computed(tile: _Tile, node: Node) -> Any:
     if node.home is not tile.tiling.op.body:
         if node.is_single:
             return tile.many(access.scalar(node))
-        return _loaded(tile, access.buffer(node), tile.start)
+        return _loaded(tile, access.buffer(node), _position(tile, node))
     match node.op:
         case InductionVar():
             return tile.many(tile.counter)
@@ -160,7 +160,16 @@ def _item(tile: _Tile, node: Node) -> Any:
     if node.is_single:
         own = tuple(at if k == node.op.axis else 0 for k in range(len(source.shape)))
         return tile.many(access.read(source, own))
-    return _loaded(tile, access.buffer(source), w.add(w.multiply(at, tile.tiling.size), tile.start))
+    first = w.multiply(at, period(node, tile.tiling.shape))
+    return _loaded(tile, access.buffer(source), w.add(first, _position(tile, node)))
+
+
+def _position(tile: _Tile, node: Node) -> Index:
+    """The first element of a node in the tile; arrays of fewer axes repeat themselves."""
+    own, w = period(node, tile.tiling.shape), tile.context.builder
+    if isinstance(tile.start, int):
+        return tile.start % own
+    return tile.start if own == tile.tiling.size else w.builder.urem(tile.start, w.index(own))
 
 
 def _put(tile: _Tile, stack: StackedOutput) -> None:

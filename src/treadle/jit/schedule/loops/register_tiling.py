@@ -13,7 +13,7 @@ take 47 us with the states in memory, and 12 us in registers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from treadle.ir import DType
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
@@ -42,20 +42,27 @@ _MIN_LANES = 32
 """The elements of a tile from which its arithmetic keeps the processor busy."""
 _MAX_TILES_WITH_NUMBERS = 2
 """The tiles, where each computes what the loop carries in single numbers."""
+_MIN_BROADCAST_LANES = 16
+"""The elements of a tile, where rows of an array meet a row that is the same for all."""
 _MAX_NODES = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RegisterTiling:
-    """The loop, and the elements of a tile out of all; `arrays` are the carried ones, by number."""
+    """The loop, the elements of a tile, and the shape of `arrays`: the carried ones, by number."""
 
     node: Node
     lanes: int
-    size: int
+    shape: tuple[int, ...]
     arrays: frozenset[int]
 
     def __str__(self) -> str:
         return f"register tiles of {self.lanes} of {self.size} elements"
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
 
     @property
     def op(self) -> Loop:
@@ -78,7 +85,7 @@ def register_tiling_of(facts: LoopFacts) -> RegisterTiling | str:
         return f"its arrays have fewer than {_MIN_LANES} elements, or more than {_MAX_ELEMENTS}"
     if facts.kernel.limits_memory or facts.kernel.is_recorded or facts.kernel.is_profiled:
         return "its iterations are observed"
-    return _obstacle(facts, shape) or _tiles(facts, prod(shape), arrays)
+    return _obstacle(facts, shape) or _tiles(facts, shape, arrays)
 
 
 def _obstacle(facts: LoopFacts, shape: tuple[int, ...]) -> str:
@@ -100,7 +107,7 @@ def _obstacle(facts: LoopFacts, shape: tuple[int, ...]) -> str:
 
 def _obstacle_at(facts: LoopFacts, node: Node, shape: tuple[int, ...]) -> str:
     """What keeps a node from being computed for the lanes of a tile."""
-    if not node.is_single and node.shape != shape:
+    if not node.is_single and not period(node, shape):
         return f"{word_of(node)} has another shape"
     match node.op:
         case CarriedArg():
@@ -129,7 +136,20 @@ def _is_read(facts: LoopFacts, operand: Node, shape: tuple[int, ...]) -> bool:
     """Whether an operand from outside the loop is one number, or an array to load lanes of."""
     if operand.is_single:
         return True
-    return operand.shape == shape and _has_lanes(operand.dtype) and _is_stored(facts, operand)
+    is_repeated = bool(period(operand, shape))
+    return is_repeated and _has_lanes(operand.dtype) and _is_stored(facts, operand)
+
+
+def period(node: Node, shape: tuple[int, ...]) -> int:
+    """The number of elements after which a value that broadcasts to the shape repeats itself.
+
+    0: it does not broadcast along the first axes only.
+    """
+    own = list(node.shape)
+    while own and own[0] == 1:
+        del own[0]
+    is_suffix = bool(own) and tuple(own) == shape[len(shape) - len(own) :]
+    return prod(extent for extent in own if isinstance(extent, int)) if is_suffix else 0
 
 
 def _is_stored(facts: LoopFacts, operand: Node) -> bool:
@@ -140,14 +160,27 @@ def _is_stored(facts: LoopFacts, operand: Node) -> bool:
     return is_given or facts.storage.storage_of[operand] is Storage.BUFFER
 
 
-def _tiles(facts: LoopFacts, size: int, arrays: list[int]) -> RegisterTiling | str:
+def _tiles(facts: LoopFacts, shape: tuple[int, ...], arrays: list[int]) -> RegisterTiling | str:
     """The tiles; wide ones, whose arithmetic is in flight at the same time."""
-    states = facts.op.states
+    states, size = facts.op.states, prod(shape)
     widest = max(states[k].dtype.numpy.itemsize for k in arrays)
     vector = facts.target.vector_bytes // widest
     vectors = max(1, min(_MAX_VECTORS, _STATE_REGISTERS // len(arrays)))
     lanes = min(size, vector * vectors)
+    repeated = _repeated(facts, shape)
+    if repeated < size:
+        lanes = next(n for n in range(min(lanes, repeated), 0, -1) if repeated % n == 0)
+        if lanes < _MIN_BROADCAST_LANES:
+            return "no division into tiles along which nothing is broadcast"
     has_numbers = len(arrays) < len(states)
     if has_numbers and -(-size // lanes) > _MAX_TILES_WITH_NUMBERS:
         return "each tile would compute its carried numbers again"
-    return RegisterTiling(facts.node, lanes, size, frozenset(arrays))
+    return RegisterTiling(facts.node, lanes, shape, frozenset(arrays))
+
+
+def _repeated(facts: LoopFacts, shape: tuple[int, ...]) -> int:
+    """The greatest number of elements that divides the period of every array."""
+    nodes = facts.op.body.nodes
+    read = {each for node in nodes for each in (node, *node.operands) if not each.is_single}
+    items = {node.operands[0] for node in nodes if isinstance(node.op, ScanSlice)}
+    return gcd(*(period(node, shape) for node in read - items))
