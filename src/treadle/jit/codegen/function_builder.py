@@ -205,7 +205,7 @@ class FunctionBuilder:
         counter.add_incoming(following, builder.block)
         back = builder.cbranch(builder.icmp_signed("<", following, limit), head, after)
         if hints:
-            back.set_metadata("llvm.loop", self._hinted(hints))
+            self.hint(back, hints)
         builder.position_at_end(after)
 
     @contextmanager
@@ -224,6 +224,10 @@ class FunctionBuilder:
         builder.position_at_end(after)
         loops = tuple(self.nests[count:])
         self.nests[count:] = [LoopRegion(before, head, blocks, after, loops, is_step=True)]
+
+    def hint(self, back: Any, hints: Sequence[str]) -> None:
+        """Give the loop that a branch goes back to names of LLVM's loop metadata."""
+        back.set_metadata("llvm.loop", self._hinted(hints))
 
     def _hinted(self, hints: Sequence[str]) -> Any:
         """Loop metadata; it begins with a reference to itself, which makes it distinct."""

@@ -57,6 +57,7 @@ def strip_mined(
     context.access.registers = {**registers, **handed}
     context.vectorized.add(op.body)
     yield index, head
+    w.hint(b.block.terminator, ("unroll.disable",))
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
