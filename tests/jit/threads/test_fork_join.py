@@ -46,6 +46,11 @@ def _team(monkeypatch: pytest.MonkeyPatch) -> Iterator[ctypes.Array[ctypes.c_int
 @pytest.fixture(name="share")
 def _share(words: ctypes.Array[ctypes.c_int64]) -> Share:
     """Shares work of a cost, each part a millisecond; gives which parts the caller did itself."""
+    return sharing(words)
+
+
+def sharing(words: ctypes.Array[ctypes.c_int64]) -> Share:
+    """The function that shares work in the pool of these words."""
     code = llvm.quick_object_code(emit_pool(llvm.host_target()))
     kinds = ctypes.c_void_p, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
     function = ctypes.CFUNCTYPE(None, *kinds)(llvm.library(code, (SHARE,))[SHARE])
@@ -129,6 +134,18 @@ def test_no_worker_is_woken_during_a_backoff(share, words):
     assert share(1000) == [True, False]
     assert words[PoolWord.PAUSE_LEFT] == before - 1000
     assert words[WORKER] != State.OFFERED
+
+
+def test_workers_that_never_come_are_not_woken_again():
+    words = (ctypes.c_int64 * (2 * WORKER))()
+    words[PoolWord.WORKERS], words[PoolWord.PATIENCE] = 1, 1000
+    share, calls = sharing(words), 0
+    while words[PoolWord.PAUSE_LEFT] == 0:
+        assert share(1000) == [True, words[PoolWord.MODE] == 1]
+        calls += 1
+        assert calls < 100
+    assert words[PoolWord.MODE] == 0
+    assert words[PoolWord.BACKOFF] == 128
 
 
 def test_an_interrupt_at_the_end_of_a_run_releases_the_pool(monkeypatch):

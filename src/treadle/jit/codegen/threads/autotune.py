@@ -3,9 +3,10 @@
 Each run measures whether workers pay off. It first runs single-threaded for `patience` nanoseconds,
 then in parallel, and compares the least time between two calls of a nest, per nanosecond of
 estimated cost, of both modes. The first nest that is called often enough decides for all. If
-parallel calls are not faster, or a worker was preempted inside its chunk, everything runs
-single-threaded for a while, longer each time; otherwise the single-threaded time is measured again
-occasionally. A nest whose cost exceeds eight times the patience runs in parallel at once.
+parallel calls are not faster, no worker has come for two periods, or one was preempted inside its
+chunk, everything runs single-threaded for a while, longer each time; otherwise the single-threaded
+time is measured again occasionally. A nest whose cost exceeds eight times the patience runs in
+parallel at once.
 """
 
 from __future__ import annotations
@@ -135,19 +136,20 @@ def _end_period(tuning: Tuning, patience: Any) -> None:
             pool.store(PoolWord.MODE, PARALLEL)
             nest.store(NestWord.PERIOD, b.mul(patience, w.index(_PARALLEL_PERIOD)))
             b.call(tuning.wake_all, [pool.address])
-        with goes_on, b.if_else(_is_no_gain(w, *times)) as (stops, continues):
+        with goes_on, b.if_else(_is_no_gain(tuning, *times)) as (stops, continues):
             with stops:
                 b.call(tuning.back_off, [pool.address])
             with continues:
                 _continue_parallel(tuning, patience)
 
 
-def _is_no_gain(builder: FunctionBuilder, serial: Any, parallel: Any) -> Any:
-    """Whether both modes were measured and workers did not pay."""
-    b, (share, of) = builder.builder, _GAIN
-    is_measured = b.icmp_unsigned("!=", parallel, builder.index(_UNMEASURED))
-    scaled = b.mul(parallel, builder.index(of)), b.mul(serial, builder.index(share))
-    return b.and_(is_measured, b.icmp_unsigned(">", *scaled))
+def _is_no_gain(tuning: Tuning, serial: Any, parallel: Any) -> Any:
+    """Whether workers did not pay, or none has come since the period before."""
+    w, b, (share, of) = tuning.builder, tuning.builder.builder, _GAIN
+    is_measured = b.icmp_unsigned("!=", parallel, w.index(_UNMEASURED))
+    scaled = b.mul(parallel, w.index(of)), b.mul(serial, w.index(share))
+    is_second = b.icmp_unsigned("!=", tuning.nest.load(NestWord.AGE), w.index(0))
+    return b.select(is_measured, b.icmp_unsigned(">", *scaled), is_second)
 
 
 def _continue_parallel(tuning: Tuning, patience: Any) -> None:
