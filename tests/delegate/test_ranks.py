@@ -29,6 +29,7 @@ CALLS = {
     "Attention (a, b, c)": 23,
     'Einsum <equation = "ij->ji"> (a)': 17,
     "com.microsoft.Attention <num_heads = 1> (a, b, c)": 17,
+    "com.microsoft.AttnLSTM <hidden_size = 1> (a, b, c, a, i, a, b, c, a, b, c, a)": 17,
     "com.microsoft.CropAndResize (a, b, i, i)": 17,
     "com.microsoft.DynamicQuantizeMatMul (a, u, b)": 17,
     "com.microsoft.MatMulIntegerToFloat (u, v, a, b)": 17,
@@ -104,6 +105,7 @@ def test_inferred_ranks_of_contrib_operators_replace_declared_ones():
         "QLinearLeakyRelu (u, s, z, s)",
         "QLinearSigmoid (u, s, z, s)",
         "Attention <num_heads = 1> (a, b)",
+        "AttnLSTM <hidden_size = 1> (a, b, c)",
     ],
 )
 def test_operands_the_kernel_reads_without_asking(call):

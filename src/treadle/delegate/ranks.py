@@ -30,6 +30,7 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
     ("", "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
     ("", "ReverseSequence"): {0: (2, _MOST)},
     ("", "RoiAlign"): {0: (4, 4), 1: (2, 2), 2: (1, 1)},
+    (_MS, "AttnLSTM"): {0: (3, 3)},
     (_MS, "CropAndResize"): {0: (4, 4), 1: (2, 2), 2: (1, 1), 3: (1, 1)},
     (_MS, "DynamicQuantizeMatMul"): {1: (2, _MOST)},
     (_MS, "EmbedLayerNormalization"): {
@@ -45,6 +46,7 @@ _KEEPS_RANK = ("FusedConv", "QLinearConv", "QLinearAveragePool", "QLinearGlobalA
 _ELEMENTWISE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearSigmoid")
 _NEEDED = {
     (_MS, "Attention"): (2, "bias"),
+    (_MS, "AttnLSTM"): (11, "memory"),
     (_MS, "QLinearLeakyRelu"): (4, "zero point of its result"),
     (_MS, "QLinearSigmoid"): (4, "zero point of its result"),
 }

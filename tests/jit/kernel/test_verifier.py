@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from treadle.ir import DType
-from treadle.jit.kernel.ir import Block, Elementwise, Node
+from treadle.jit.kernel.ir import Block, Elementwise, InductionVar, Node
+from treadle.jit.kernel.node_builder import NodeBuilder
 from treadle.jit.kernel.op_text import InvalidKernel
 from treadle.jit.kernel.parser import parse_kernel
 from treadle.jit.kernel.verifier import verify_kernel, violations
@@ -155,3 +156,12 @@ def test_values_of_a_block_are_not_known_outside():
     outer = Node(Elementwise("neg"), inner.dtype, inner.shape, (inner,), kernel.main)
     kernel.main.nodes.append(outer)
     assert any("is not defined before it" in each for each in violations(kernel))
+
+
+def test_nodes_of_a_block_that_was_given_up_are_taken_back() -> None:
+    builder = NodeBuilder.start()
+    mark = builder.mark()
+    builder.block = Block("body", builder.main, is_loop=True)
+    builder.add(Elementwise("neg"), DType.INT64, (), builder.param(InductionVar(), DType.INT64, ()))
+    builder.back(mark)
+    assert (len(builder.values), builder.main.nodes) == (0, [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.ir import Block, Node
 
 Value = tuple[object, ...]
 """What a node computes, as a key."""
@@ -37,8 +37,13 @@ class ValueTable:
         return node
 
     def remove_after(self, count: int) -> Iterator[Node]:
-        """Remove all but the first `count` nodes from the table and their blocks; yields them."""
+        """Remove all but the first `count` nodes from the table and their blocks; yields them.
+
+        The block of a node is gone where the lowering of a loop or a branch was given up.
+        """
         while len(self._added) > count:
             node = self.known.pop(self._added.pop())
-            node.home.nodes.remove(node)
+            home: Block | None = node.home
+            if home is not None:
+                home.nodes.remove(node)
             yield node
