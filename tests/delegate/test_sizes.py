@@ -77,7 +77,7 @@ def test_sizes_that_memory_does_not_hold(small_machine, engines, case, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("case", CASES.keys() - {"Range by a small step"})
+@pytest.mark.parametrize("case", [case for case in CASES if case != "Range by a small step"])
 def test_sizes_that_it_holds_are_answered_alike(case, shape):
     body, given, numbers = CASES[case]
     source, name = model(body, given, numbers, shape)
