@@ -241,6 +241,14 @@ def test_without_engines_interp_runs_all_steps():
     assert found.regions[1].bodies["body"].regions[0].reason == "told so"
 
 
+def negating_body():
+    """The body of a loop that carries a 2 x 2 matrix and negates it."""
+    body = BlockBuilder("body")
+    body.param("i", tensor("int64"))
+    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
+    return body.build(go, body.leaf("Neg", 1, v))
+
+
 def test_planning_is_linear():
     engine = Takes(FAST)
     shown(chain(*["MatMul"] * 3000), engine)
@@ -261,10 +269,7 @@ class TakesBeside(Takes):
 
 
 def around_a_loop(*ops: str, aside: str = "") -> Model:
-    body = BlockBuilder("body")
-    body.param("i", tensor("int64"))
-    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
-    built = body.build(go, body.leaf("Neg", 1, v))
+    built = negating_body()
     block = BlockBuilder("main")
     trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
     others = [block.leaf(aside, 1, x)] if aside else []
@@ -309,10 +314,7 @@ def test_a_refused_region_is_tried_without_the_joined_steps():
 
 def test_a_step_that_must_run_before_others_does_not_join():
     """`first` is a result and joins nothing; what only `both` reads runs with it, after `first`."""
-    body = BlockBuilder("body")
-    body.param("i", tensor("int64"))
-    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
-    built = body.build(go, body.leaf("Neg", 1, v))
+    built = negating_body()
     block = BlockBuilder("main")
     trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
     first = block.leaf("Neg", 1, x)
@@ -323,10 +325,7 @@ def test_a_step_that_must_run_before_others_does_not_join():
 
 
 def test_what_joins_a_loop_waits_for_the_steps_before_the_loop():
-    body = BlockBuilder("body")
-    body.param("i", tensor("int64"))
-    go, v = body.param("c", tensor("bool")), body.param("v", tensor("float32", 2, 2))
-    built = body.build(go, body.leaf("Neg", 1, v))
+    built = negating_body()
     block = BlockBuilder("main")
     trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
     late = block.leaf("Odd", 1, trip)
