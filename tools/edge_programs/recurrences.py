@@ -1,157 +1,18 @@
-"""Random small loops at the edges of the native engine's loop strategies.
-
-    stencil     a state that reads itself at shifts of 0, 1 and 2, past borders of three kinds
-    rows        states over sliced rows, either direction, linear in some; stacked results
-    grid        a loop in a loop, whose elements read the row above at shifts and the one before
-    stacked     loops that each slice what the loop before them stacks
-    updates     arrays changed by rows, and in branches, also read before and after
-    reduced     arrays from which a value and its reduction lead to the next one
-    fed         what loops slice, made of other values, numbers and rows by functions and views
-
-Numbers are whole and small, so that every order of sums gives the same bits. Extents are declared
-or open; loops run 0, 1, 2 or more times.
-"""
+"""Loops with carried arrays, which they read at their own places and at others."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 
-EXTENTS = (1, 1, 2, 2, 3, 4, 5, 8, 9, 16, 17, 33, 40, 64, 70, 129)
-TRIPS = (0, 1, 2, 2, 3, 5, 9, 20)
-_HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
-_CONSTANTS = """
-  zero = Constant <value = int64[1] {0}> ()
-  one = Constant <value = int64[1] {1}> ()
-  two = Constant <value = int64[1] {2}> ()
-  minus1 = Constant <value = int64[1] {-1}> ()
-  minus2 = Constant <value = int64[1] {-2}> ()
-  end = Constant <value = int64[1] {9999}> ()
-  none = Constant <value = float {0}> ()
-  half = Constant <value = float {0.5}> ()
-  low = Constant <value = float {-40}> ()
-  high = Constant <value = float {40}> ()
-  number2 = Constant <value = int64 {2}> ()"""
+from tools.edge_programs.lines import EXTENTS, TRIPS, Lines, numbers, trip_count
 
 
-@dataclass
-class Lines:
-    """Lines of a graph, and the random choices of a program."""
-
-    chance: random.Random
-    written: list[str] = field(default_factory=list)
-    count: list[int] = field(default_factory=lambda: [0])
-
-    def inner(self) -> Lines:
-        """The lines of a body."""
-        return Lines(self.chance, [], self.count)
-
-    def add(self, call: str) -> str:
-        """Write a node; returns the name of its result."""
-        self.count[0] += 1
-        name = f"v{self.count[0]}"
-        self.written.append(f"{name} = {call}")
-        return name
-
-    def __str__(self) -> str:
-        return "\n  ".join(self.written)
-
-    def shifted(self, x: str, axis: str) -> str:
-        """X, 0 to 2 places further along an axis; the border is 0, cyclic, or its neighbours'."""
-        far = self.chance.choice((0, 1, 1, 2))
-        if not far:
-            return x
-        word = "one" if far == 1 else "two"
-        is_up = self.chance.random() < 0.5
-        least = f"minus{far}"
-        kept = ("zero", least) if is_up else (word, "end")
-        border = self.chance.choice(("none", "cyclic", "near"))
-        near = ("zero", word) if is_up else (least, "end")
-        far_end = (least, "end") if is_up else ("zero", word)
-        bounds = near if border == "near" else far_end
-        rest = self.add(f"Slice ({x}, {bounds[0]}, {bounds[1]}, {axis})")
-        if border == "none":
-            rest = self.add(f"Mul ({rest}, none)")
-        middle = self.add(f"Slice ({x}, {kept[0]}, {kept[1]}, {axis})")
-        number = 0 if axis == "zero" else 1
-        parts = (rest, middle) if is_up else (middle, rest)
-        return self.add(f"Concat <axis = {number}> ({', '.join(parts)})")
-
-    def mixed(self, values: list[str], steps: int = 4) -> str:
-        """An expression of all the values, of whole numbers of bounded size."""
-        found = self.chance.choice(values)
-        for _ in range(steps):
-            other = self.chance.choice(values)
-            kind = self.chance.choice(("Add", "Sub", "Max", "Min", "Where", "Neg", "Abs"))
-            if kind == "Where":
-                is_more = self.add(f"Greater ({found}, {other})")
-                found = self.add(f"Where ({is_more}, {found}, {other})")
-            elif kind in ("Neg", "Abs"):
-                found = self.add(f"{kind} ({found})")
-            else:
-                found = self.add(f"{kind} ({found}, {other})")
-        return self.bounded(found)
-
-    def bounded(self, x: str) -> str:
-        """The value between -40 and 40."""
-        return self.add(f"Max ({self.add(f'Min ({x}, high)')}, low)")
-
-
-@dataclass(frozen=True)
-class EdgeProgram:
-    """A model as text and its feeds."""
-
-    family: str
-    text: str
-    feeds: Mapping[str, np.ndarray]
-
-
-def edge_program(seed: int) -> EdgeProgram:
-    """The program of a seed."""
-    chance = random.Random(seed)
-    family = chance.choice(tuple(FAMILIES))
-    lines = Lines(chance)
-    feeds, results = FAMILIES[family](lines)
-    given = ", ".join(_declared(name, value, chance) for name, value in feeds.items())
-    made = ", ".join(_open(name, rank) for name, rank in results.items())
-    body = f"g ({given}) => ({made}) {{{_CONSTANTS}\n  {lines}\n}}"
-    return EdgeProgram(family, _HEAD + body, feeds)
-
-
-def _open(name: str, rank: int) -> str:
-    extents = ",".join(f"{name}_{axis}" for axis in range(rank))
-    return f"float[{extents}] {name}" if rank else f"float {name}"
-
-
-def _declared(name: str, value: np.ndarray, chance: random.Random) -> str:
-    word = "int64" if value.dtype == np.int64 else "float"
-    if not value.shape:
-        return f"{word} {name}"
-    is_open = chance.random() < 0.4
-    extents = [
-        f"{name}{axis}" if is_open and chance.random() < 0.6 else str(extent)
-        for axis, extent in enumerate(value.shape)
-    ]
-    return f"{word}[{','.join(extents)}] {name}"
-
-
-def _numbers(chance: random.Random, *shape: int) -> np.ndarray:
-    generator = np.random.default_rng(chance.randrange(2**32))
-    return generator.integers(-3, 4, shape).astype(np.float32)
-
-
-def _trips(chance: random.Random) -> np.ndarray:
-    return np.array(chance.choice(TRIPS), np.int64)
-
-
-def _stencil(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def stencil(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """States that read themselves at shifts of 0, 1 and 2."""
     chance = lines.chance
     shape = [chance.choice(EXTENTS) for _ in range(chance.choice((1, 1, 2)))]
     states = chance.choice((1, 1, 2))
-    feeds = {f"s{k}": _numbers(chance, *shape) for k in range(states)}
+    feeds = {f"s{k}": numbers(chance, *shape) for k in range(states)}
     body, axes = lines.inner(), ["zero", "one"][: len(shape)]
     read = [f"b{k}" for k in range(states)]
     for _ in range(chance.choice((1, 2, 3))):
@@ -170,7 +31,7 @@ def _stencil(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     ranks = {f"o{k}": len(shape) for k in range(states)}
     if stack:
         ranks["rows"] = len(shape) + 1
-    return {"n": _trips(chance), **feeds}, ranks
+    return {"n": trip_count(chance), **feeds}, ranks
 
 
 def _apart(body: Lines, names: list[str]) -> list[str]:
@@ -178,12 +39,13 @@ def _apart(body: Lines, names: list[str]) -> list[str]:
     return [body.add(f"Identity ({name})") for name in names]
 
 
-def _rows(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def rows(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """A state over sliced rows."""
     chance = lines.chance
     trips, width = chance.choice((*TRIPS[1:], 70, 200)), chance.choice((0, 0, *EXTENTS))
     item = [width] if width else []
-    feeds = {"s": _numbers(chance, *item), "x": _numbers(chance, trips, *item),
-             "a": np.sign(_numbers(chance, trips, *item))}  # fmt: skip
+    feeds = {"s": numbers(chance, *item), "x": numbers(chance, trips, *item),
+             "a": np.sign(numbers(chance, trips, *item))}  # fmt: skip
     lines.written.append(_scan(lines, ["o"], "y", ["s"], ["x", "a"], item, is_linear=True))
     return feeds, {"o": len(item), "y": len(item) + 1}
 
@@ -217,12 +79,13 @@ def _scan(
     )
 
 
-def _grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """A loop in a loop, whose elements read the row above and the element before."""
     chance = lines.chance
     rows, columns = chance.choice((*TRIPS[1:], 33)), chance.choice(EXTENTS)
     feeds = {
-        "above": _numbers(chance, columns), "left": _numbers(chance),
-        "p": _numbers(chance, rows), "q": _numbers(chance, columns),
+        "above": numbers(chance, columns), "left": numbers(chance),
+        "p": numbers(chance, rows), "q": numbers(chance, columns),
     }  # fmt: skip
     outer, inner = lines.inner(), lines.inner()
     sources = ["row", *(outer.shifted("row", "zero") for _ in range(chance.choice((1, 2)))), "q"]
@@ -243,14 +106,15 @@ def _grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return feeds, {"o": 1, "y": 1}
 
 
-def _stacked(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def stacked(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Loops that each slice what the loop before them stacks."""
     chance = lines.chance
     trips, width = chance.choice((*TRIPS[1:], 70)), chance.choice((0, 1, 4, 17, 40))
     item = [width] if width else []
-    feeds = {"x": _numbers(chance, trips, *item)}
+    feeds = {"x": numbers(chance, trips, *item)}
     source, results = "x", {}
     for layer in range(chance.choice((2, 2, 3))):
-        feeds[f"s{layer}"] = _numbers(chance, *item)
+        feeds[f"s{layer}"] = numbers(chance, *item)
         lines.written.append(
             _scan(lines, [f"o{layer}"], f"y{layer}", [f"s{layer}"], [source], item)
         )
@@ -267,7 +131,8 @@ def _stacked(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return feeds, results
 
 
-def _updates(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def updates(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """An array of which a branch changes one row, or all."""
     chance, body = lines.chance, lines.inner()
     rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 17))
     kind = f"float[{rows},{width}]"
@@ -297,10 +162,11 @@ def _updates(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         f'o, y = Loop (n, "", s) <body = f (int64 i, bool go, {kind} a) => (bool on, {kind} {made},'
         f" {shape} {told}) {{\n    on = Identity (go)\n  {body}\n  }}>"
     )
-    return {"n": _trips(chance), "s": _numbers(chance, rows, width)}, {"o": 2, "y": 3}
+    return {"n": trip_count(chance), "s": numbers(chance, rows, width)}, {"o": 2, "y": 3}
 
 
-def _reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """An array, a value of it, and the reduction of that value."""
     chance, body = lines.chance, lines.inner()
     rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 17))
     kind, axis = f"float[{rows},{width}]", chance.choice(("zero", "one"))
@@ -317,17 +183,18 @@ def _reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         f'o, y = Loop (n, "", s) <body = f (int64 i, bool go, {kind} a)'
         f" => (bool on, {kind} {after}, float[R,C] {told}) {{\n  {body}\n  }}>"
     )
-    return {"n": _trips(chance), "s": _numbers(chance, rows, width)}, {"o": 2, "y": 3}
+    return {"n": trip_count(chance), "s": numbers(chance, rows, width)}, {"o": 2, "y": 3}
 
 
-def _fed(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+def fed(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """A loop that slices values of other values, numbers and rows."""
     chance = lines.chance
     trips, width = chance.choice((*TRIPS[1:], 70)), chance.choice((0, 1, 4, 17))
     item = [width] if width else []
-    feeds = {"s": _numbers(chance, *item), "x": _numbers(chance, trips, *item),
-             "c": _numbers(chance, *item), "column": _numbers(chance, trips, *[1] * len(item)),
-             "table": _numbers(chance, 5, *item),
-             "ids": _numbers(chance, trips).astype(np.int64)}  # fmt: skip
+    feeds = {"s": numbers(chance, *item), "x": numbers(chance, trips, *item),
+             "c": numbers(chance, *item), "column": numbers(chance, trips, *[1] * len(item)),
+             "table": numbers(chance, 5, *item),
+             "ids": numbers(chance, trips).astype(np.int64)}  # fmt: skip
     extent = lines.add("Squeeze (" + lines.add("Shape <start = 0, end = 1> (x)") + ")")
     first = lines.add("Constant <value = int64 {-3}> ()")
     limit = lines.add(f"Add ({extent}, {first})")
@@ -353,8 +220,3 @@ def _fed(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
 
 
 _ONE = "Constant <value = int64 {1}> ()"
-Family = Callable[[Lines], tuple[dict[str, np.ndarray], dict[str, int]]]
-FAMILIES: Mapping[str, Family] = {
-    "stencil": _stencil, "rows": _rows, "grid": _grid, "stacked": _stacked, "updates": _updates,
-    "reduced": _reduced, "fed": _fed,
-}  # fmt: skip

@@ -1,0 +1,82 @@
+"""Random small loops at the edges of the native engine's loop strategies.
+
+    stencil     a state that reads itself at shifts of 0, 1 and 2, past borders of three kinds
+    rows        states over sliced rows, either direction, linear in some; stacked results
+    grid        a loop in a loop, whose elements read the row above at shifts and the one before
+    stacked     loops that each slice what the loop before them stacks
+    updates     arrays changed by rows, and in branches, also read before and after
+    reduced     arrays from which a value and its reduction lead to the next one
+    fed         what loops slice, made of other values, numbers and rows by functions and views
+    products    matrix products of rows and states by weights: constants, inputs, carried, in panels
+    layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
+    windows     states that hold the last rows, read at several places and summed
+    maps        iterations that need nothing of each other, and counts, sums and maxima of them
+    ended       conditions that the loop computes, and iterations before they are met
+    chosen      the place and value of maxima and minima, and walks back over the places
+    resized     arrays that change their extents from iteration to iteration
+
+Numbers are whole and small, so that every order of sums gives the same bits. Extents are declared
+or open; loops run 0, 1, 2 or more times.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tools.edge_programs.iterations import ended, maps, resized, windows
+from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
+from tools.edge_programs.matrices import chosen, layers, products
+from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
+
+Results = Mapping[str, int | tuple[str, int]]
+"""The rank of each result, which is of float32, or its element type and rank."""
+Family = Callable[[Lines], tuple[Mapping[str, np.ndarray], Results]]
+FAMILIES: Mapping[str, Family] = {
+    "stencil": stencil, "rows": rows, "grid": grid, "stacked": stacked, "updates": updates,
+    "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
+    "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
+}  # fmt: skip
+_WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
+
+
+@dataclass(frozen=True)
+class EdgeProgram:
+    """A model as text and its feeds."""
+
+    family: str
+    text: str
+    feeds: Mapping[str, np.ndarray]
+
+
+def edge_program(seed: int) -> EdgeProgram:
+    """The program of a seed."""
+    chance = random.Random(seed)
+    family = chance.choice(tuple(FAMILIES))
+    lines = Lines(chance)
+    feeds, results = FAMILIES[family](lines)
+    given = ", ".join(_declared(name, value, chance) for name, value in feeds.items())
+    made = ", ".join(_open(name, kind) for name, kind in results.items())
+    body = f"g ({given}) => ({made}) {{{CONSTANTS}\n  {lines}\n}}"
+    return EdgeProgram(family, HEAD + body, feeds)
+
+
+def _open(name: str, kind: int | tuple[str, int]) -> str:
+    word, rank = ("float", kind) if isinstance(kind, int) else kind
+    extents = ",".join(f"{name}_{axis}" for axis in range(rank))
+    return f"{word}[{extents}] {name}" if rank else f"{word} {name}"
+
+
+def _declared(name: str, value: np.ndarray, chance: random.Random) -> str:
+    word = _WORDS[value.dtype.name]
+    if not value.shape:
+        return f"{word} {name}"
+    is_open = chance.random() < 0.4
+    extents = [
+        f"{name}{axis}" if is_open and chance.random() < 0.6 else str(extent)
+        for axis, extent in enumerate(value.shape)
+    ]
+    return f"{word}[{','.join(extents)}] {name}"
