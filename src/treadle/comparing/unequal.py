@@ -160,4 +160,5 @@ def _ulps(got: Any, wanted: Any) -> int | None:
     ordered = [int(np.asarray(v).view(bits)) for v in (got, wanted)]
     lowest = -(1 << (8 * dtype.itemsize - 1))
     one, other = (n if n >= 0 else lowest - n for n in ordered)
-    return abs(one - other)
+    distance: int = abs(one - other)
+    return distance

@@ -36,11 +36,16 @@ def groups(columns: Mapping[str, Column], layout: Layout, alive: np.ndarray) -> 
 
 def _refined(groups: np.ndarray | None, key: np.ndarray) -> np.ndarray:
     """Numbers of groups that tell rows with different keys apart, too."""
-    numbers = np.unique(key, return_inverse=True)[1].ravel()
+    numbers = _numbered(key)
     if groups is None or not len(key):
         return numbers
     together = groups * (numbers.max() + 1) + numbers
-    return np.unique(together, return_inverse=True)[1].ravel()
+    return _numbered(together)
+
+
+def _numbered(key: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.unique(key, return_inverse=True)[1].ravel()
+    return found
 
 
 def _key(column: Column, shared: bool, time: int | None) -> np.ndarray | None:

@@ -16,20 +16,24 @@ from treadle.ops.kernels.common import NARROW, is_integer, positive, whole, whol
 from treadle.ops.kernels.registry import evaluates
 
 _add: Any = np.add.reduce
+_most: Any = np.max
+_least: Any = np.min
+_times: Any = np.prod
+_average: Any = np.mean
 Axes = tuple[int, ...] | None
 Reduction = Callable[[np.ndarray, Axes, bool], Any]
 
 
 def _largest(x: np.ndarray, axes: Axes, keep: bool) -> Any:
     if x.size:
-        return np.max(x, axis=axes, keepdims=keep)
-    return np.max(x, axis=axes, keepdims=keep, initial=_bottom(x.dtype))
+        return _most(x, axis=axes, keepdims=keep)
+    return _most(x, axis=axes, keepdims=keep, initial=_bottom(x.dtype))
 
 
 def _smallest(x: np.ndarray, axes: Axes, keep: bool) -> Any:
     if x.size:
-        return np.min(x, axis=axes, keepdims=keep)
-    return np.min(x, axis=axes, keepdims=keep, initial=_top(x.dtype))
+        return _least(x, axis=axes, keepdims=keep)
+    return _least(x, axis=axes, keepdims=keep, initial=_top(x.dtype))
 
 
 def _bottom(dtype: np.dtype[Any]) -> Any:
@@ -49,14 +53,14 @@ def _sum(x: np.ndarray, axes: Axes, keep: bool) -> Any:
 
 
 def _product(x: np.ndarray, axes: Axes, keep: bool) -> Any:
-    return np.prod(x, axis=axes, keepdims=keep, dtype=x.dtype)
+    return _times(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
 
 def _mean(x: np.ndarray, axes: Axes, keep: bool) -> Any:
     if is_integer(x):
         return _whole_mean(x, axes, keep)
     if x.size:
-        return np.mean(x, axis=axes, keepdims=keep)
+        return _average(x, axis=axes, keepdims=keep)
     return _sum(x, axes, keep) / np.zeros((), x.dtype)
 
 
