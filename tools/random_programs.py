@@ -9,7 +9,7 @@ are regions of onnxruntime's. Seeds run in child processes; what the log has is 
 
     python -m tools.random_programs --edges --seeds 0 1000 --log build/edges.jsonl
 
-runs small loops at the edges of the native engine's strategies (`tools/edge_programs.py`),
+runs small loops at the edges of the native engine's strategies (`tools/edge_programs`),
 native against interp: every element is the same.
 """
 
