@@ -16,88 +16,110 @@ import argparse
 import os
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 _ROOT = Path(__file__).parents[2]
 _CORPUS = Path(__file__).parent / "corpus"
-_TARGETS = ("model", "text", "ir", "npz", "run", "programs")
-_BOUNDS = ("-timeout=30", "-rss_limit_mb=5000", "-max_len=40000", "-verbosity=1")
-_START = 300.0
+_NAMES = ("model", "text", "ir", "npz", "run", "programs")
+_LATE = 60.0
 _LEAST = 5.0
+_POLL = 0.1
 _PROGRESS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+)", re.MULTILINE)
+_CASES = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
 _LARGEST_KEPT, _MOST_KEPT = 2000, 40
 
 
-class Fuzzed(NamedTuple):
-    """The outcome of one target."""
+@dataclass(slots=True)
+class Fuzzed:
+    """A target, its time, and the outcome so far."""
 
-    cases: int
-    edges: int
-    wrong: list[str]
+    target: str
+    folder: Path
+    end: float = 0.0
+    cases: int = 0
+    edges: int = 0
+    wrong: list[str] = field(default_factory=list)
+    kept: set[Path] = field(default_factory=set)
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of its cases."""
+        return self.folder / "corpus"
+
+    @property
+    def log(self) -> Path:
+        """What its child writes."""
+        return self.folder / "log"
 
 
-def fuzz(target: str, seconds: float, keep: Path, *, grow: bool) -> Fuzzed:
-    """Fuzz a target for so long; every case that goes wrong ends a child, and another goes on."""
-    cases = edges = 0
-    wrong: list[str] = []
+def fuzz(targets: Sequence[str], seconds: float, keep: Path, *, at_once: int) -> Iterator[Fuzzed]:
+    """Fuzz each target for so long, and give it when its time is up.
+
+    A case that goes wrong ends the child; another goes on.
+    """
     with tempfile.TemporaryDirectory() as work:
-        corpus = _seeded(target, Path(work))
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > _LEAST:
-            before = set(keep.glob(f"{target}-*"))
-            log = _child(target, left, corpus, keep)
-            found = [(int(number), int(edge)) for number, edge in _PROGRESS.findall(log)]
-            cases += max((number for number, _ in found), default=0)
-            edges = max([edges, *(edge for _, edge in found)])
-            new = sorted(set(keep.glob(f"{target}-*")) - before)
-            if not new and not found:
-                wrong.append(f"the child did not begin:\n{log[-3000:]}")
-                break
-            wrong += [f"{path}\n{_reason(log)}" for path in new]
-        if grow:
-            _grow(target, corpus)
-    return Fuzzed(cases, edges, wrong)
+        waiting = [_prepared(target, Path(work)) for target in targets]
+        running: dict[int, Fuzzed] = {}
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                first = waiting.pop(0)
+                first.end = time.monotonic() + seconds
+                running[_begin(first, keep)] = first
+            ended = running.pop(_ended(running))
+            is_begun = _harvest(ended, keep)
+            if is_begun and ended.end - time.monotonic() > _LEAST:
+                running[_begin(ended, keep)] = ended
+            else:
+                yield ended
 
 
-def _seeded(target: str, work: Path) -> Path:
-    corpus = work / "corpus"
+def _prepared(target: str, work: Path) -> Fuzzed:
+    made = Fuzzed(target, work / target)
+    made.folder.mkdir()
     if (_CORPUS / target).is_dir():
-        shutil.copytree(_CORPUS / target, corpus)
-    corpus.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tools.fuzz.child", "--seeds", target, str(corpus)]
-    subprocess.run(command, cwd=_ROOT, env=_environment(), check=True)
-    return corpus
+        shutil.copytree(_CORPUS / target, made.corpus)
+    made.corpus.mkdir(exist_ok=True)
+    return made
 
 
-def _child(target: str, seconds: float, corpus: Path, keep: Path) -> str:
-    """One child until its time is up or a case goes wrong; what it wrote."""
-    command = [sys.executable, "-m", "tools.fuzz.child", target, *_BOUNDS]
-    command += [f"-max_total_time={max(int(seconds), 1)}", f"-artifact_prefix={keep}/{target}-"]
-    try:
-        done = subprocess.run(
-            [*command, str(corpus)],
-            cwd=_ROOT,
-            env=_environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=seconds + _START,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        return (error.stdout or b"").decode(errors="replace")
-    return done.stdout.decode(errors="replace")
+def _begin(turn: Fuzzed, keep: Path) -> int:
+    from tools.fuzz.child import begin
+
+    turn.kept = set(keep.glob(f"{turn.target}-*"))
+    left = max(int(turn.end - time.monotonic()), 1)
+    bounds = (f"-max_total_time={left}", f"-artifact_prefix={keep}/{turn.target}-")
+    return begin(turn.target, bounds, turn.folder)
 
 
-def _environment() -> dict[str, str]:
-    paths = [str(_ROOT / "src"), str(_ROOT), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TREADLE_CACHE_DIR": ""}
+def _ended(running: dict[int, Fuzzed]) -> int:
+    """The first child that ends; one that is far too late is killed."""
+    while True:
+        for pid, turn in running.items():
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                return pid
+            if time.monotonic() > turn.end + _LATE:
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL)
+
+
+def _harvest(turn: Fuzzed, keep: Path) -> bool:
+    """Add what an ended child did; whether it did begin."""
+    log = turn.log.read_text(encoding="utf-8", errors="replace")
+    found = [(int(number), int(edge)) for number, edge in _PROGRESS.findall(log)]
+    counts = [*map(int, _CASES.findall(log)), *(number for number, _ in found)]
+    turn.cases += max(counts, default=0)
+    turn.edges = max([turn.edges, *(edge for _, edge in found)])
+    new = sorted(set(keep.glob(f"{turn.target}-*")) - turn.kept)
+    turn.wrong += [f"{path}\n{_reason(log)}" for path in new]
+    if not new and not found:
+        turn.wrong.append(f"the child did not begin:\n{log[-3000:]}")
+    return bool(new or found)
 
 
 def _reason(log: str) -> str:
@@ -127,29 +149,37 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(_TARGETS))
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(_NAMES))
     parser.add_argument("--seconds", type=float, default=60.0, help="for all targets together")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", type=Path, default=_ROOT / "build" / "fuzz")
     parser.add_argument("--grow", action="store_true", help="add to the corpus of the repository")
     parser.add_argument("--again", nargs=2, metavar=("TARGET", "CASE"))
     asked = parser.parse_args()
-    if asked.again:
-        command = [sys.executable, "-m", "tools.fuzz.child", *asked.again]
-        return subprocess.run(command, cwd=_ROOT, env=_environment(), check=False).returncode
-    unknown = set(asked.targets) - set(_TARGETS)
+    unknown = {*asked.targets, *(asked.again or ())[:1]} - set(_NAMES)
     if unknown:
-        parser.error(f"no target is called {unknown.pop()}; there are {', '.join(_TARGETS)}")
-    targets = asked.targets or _TARGETS
+        parser.error(f"no target is called {unknown.pop()}; there are {', '.join(_NAMES)}")
+    sys.path.insert(0, str(_ROOT / "src"))  # what is installed may be another version
+    os.environ |= {"TREADLE_DEBUG": "1", "TREADLE_CACHE_DIR": ""}
+    if asked.again:
+        from tools.fuzz.targets import TARGETS
+
+        TARGETS[asked.again[0]].attempt(Path(asked.again[1]).read_bytes())
+        return 0
+    from tools.fuzz.child import instrument
+
+    instrument()
+    targets = asked.targets or _NAMES
     asked.keep.mkdir(parents=True, exist_ok=True)
-    at_once = min(len(targets), os.cpu_count() or 1)
-    seconds = asked.seconds * at_once / len(targets)
-    each = partial(fuzz, seconds=seconds, keep=asked.keep.resolve(), grow=asked.grow)
+    at_once = min(len(targets), asked.processes)
     wrong = 0
-    with ThreadPoolExecutor(at_once) as pool:
-        for target, made in zip(targets, pool.map(each, targets), strict=True):
-            print(f"{target}: {made.cases} cases, {made.edges} edges, {len(made.wrong)} wrong")
-            print(*(f"  {found}" for found in made.wrong), sep="\n", flush=True)
-            wrong += len(made.wrong)
+    seconds = asked.seconds * at_once / len(targets)
+    for made in fuzz(targets, seconds, asked.keep.resolve(), at_once=at_once):
+        print(f"{made.target}: {made.cases} cases, {made.edges} edges, {len(made.wrong)} wrong")
+        print(*(f"  {found}" for found in made.wrong), sep="\n", flush=True)
+        wrong += len(made.wrong)
+        if asked.grow:
+            _grow(made.target, made.corpus)
     return int(wrong > 0)
 
 

@@ -1,9 +1,7 @@
-"""Fuzzes one target with atheris in this process, until time is up or a case fails.
+"""A process that fuzzes one target with atheris until time is up or a case fails.
 
-    python -m tools.fuzz.child model -max_total_time=60 corpus
-
-Whatever follows the name of the target is libFuzzer's: `python -m tools.fuzz.child model CASE`
-tries one case again.
+To instrument treadle takes half a minute. It is done once, and each child is a fork. Children alone
+import onnxruntime, which starts a thread.
 """
 
 from __future__ import annotations
@@ -12,21 +10,29 @@ import importlib
 import os
 import random
 import resource
-import sys
+import tempfile
+import traceback
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
+_BOUNDS = (
+    "-timeout=30", "-rss_limit_mb=5000", "-max_len=40000", "-verbosity=1", "-print_final_stats=1",
+)  # fmt: skip
 _MEMORY = 6 << 30
 _OWN_CHANGES = 0.8
-_RUNNING = ("run", "programs")
+_FAILED = 70
 
 
-def seed(name: str, folder: Path) -> None:
-    """Write the seeds of a target into a folder."""
-    from tools.fuzz.targets import TARGETS
+def instrument() -> None:
+    """Import all of treadle with counters of coverage."""
+    import atheris
 
-    for number, data in enumerate(TARGETS[name].seeds()):
-        (folder / f"seed-{number}").write_bytes(data)
+    with atheris.instrument_imports(include=["treadle"]):
+        import treadle
+
+        for name in _modules(Path(treadle.__path__[0])):
+            importlib.import_module(name)
 
 
 def _modules(package: Path) -> list[str]:
@@ -35,34 +41,38 @@ def _modules(package: Path) -> list[str]:
     return sorted(name for name in names if not name.endswith("__main__"))
 
 
-def _is_reached(module: str, target: str) -> bool:
-    """Whether the target runs a module: to instrument one takes its time."""
-    if target == "npz":
-        return module.startswith("treadle.cli.archive")
-    return target in _RUNNING or not module.startswith(("treadle.jit", "treadle.delegate"))
+def begin(name: str, options: Sequence[str], folder: Path) -> int:
+    """Fork a child that fuzzes a target, given libFuzzer's options; the child's process id.
+
+    The cases are in `folder`/corpus, the seeds among them. The child writes `folder`/log, and its
+    temporary files there.
+    """
+    child = os.fork()
+    if not child:
+        try:
+            _fuzz(name, options, folder)
+        except BaseException:  # noqa: BLE001 (the fork must not go on as its parent)
+            traceback.print_exc()
+        finally:
+            os._exit(_FAILED)
+    return child
 
 
-def main() -> None:
-    """Fuzz the target that the command line names, or write its seeds."""
-    if sys.argv[1] == "--seeds":
-        seed(sys.argv[2], Path(sys.argv[3]))
-        return
+def _fuzz(name: str, options: Sequence[str], folder: Path) -> None:
     import atheris
 
-    os.environ["TREADLE_DEBUG"] = "1"
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with atheris.instrument_imports(include=["treadle"]):
-        import treadle
-
-        for name in _modules(Path(treadle.__path__[0])):
-            if _is_reached(name, sys.argv[1]):
-                importlib.import_module(name)
     from tools.fuzz.targets import TARGETS
 
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    tempfile.tempdir = str(folder)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("error")
-    name, *arguments = sys.argv[1:]
     target = TARGETS[name]
+    for number, data in enumerate(target.seeds()):
+        (folder / "corpus" / f"seed-{number}").write_bytes(data)
     change = target.change
 
     def mutate(data: bytes, largest: int, seed: int) -> bytes:
@@ -71,9 +81,6 @@ def main() -> None:
             return bytes(atheris.Mutate(data, largest))
         return change(data, dice)[:largest]
 
-    atheris.Setup(["fuzz", *arguments], target.attempt, custom_mutator=mutate)
+    arguments = ["fuzz", *_BOUNDS, *options, str(folder / "corpus")]
+    atheris.Setup(arguments, target.attempt, custom_mutator=mutate)
     atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

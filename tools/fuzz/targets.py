@@ -6,11 +6,11 @@ lets treadle's own bugs through as they are), when it takes too long, or when en
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import click
@@ -28,7 +28,6 @@ from treadle.cli.archive import read_archive, write_archive
 from treadle.errors import TreadleError
 from treadle.warming import made_up_value
 
-_FOLDER = Path(tempfile.mkdtemp(prefix="treadle-fuzz-"))
 _LARGEST_SEED = 4000
 _BETWEEN = b"\n<!-- weights -->\n"
 _LIMITS = treadle.RunOptions(max_seconds=2, max_iterations=1000, max_bytes=2**26)
@@ -42,6 +41,12 @@ class Target:
     attempt: Callable[[bytes], None]
     seeds: Callable[[], Iterator[bytes]]
     change: Callable[[bytes, random.Random], bytes] | None = None
+
+
+@cache
+def _folder() -> Path:
+    """The process's own folder for the files of a case."""
+    return Path(tempfile.mkdtemp(prefix="treadle-fuzz-"))
 
 
 def _expected(call: Callable[..., object], *arguments: object, **named: object) -> None:
@@ -62,7 +67,7 @@ def _every_function(source: object) -> None:
         _expected(function, model)
     _expected(treadle.repair, model, portable=RUNTIMES)
     for suffix in (".onnx", ".onnxtxt", ".xml"):
-        _expected(treadle.save, model, _FOLDER / f"saved{suffix}")
+        _expected(treadle.save, model, _folder() / f"saved{suffix}")
 
 
 def _model(data: bytes) -> None:
@@ -75,14 +80,14 @@ def _text(data: bytes) -> None:
 
 def _ir(data: bytes) -> None:
     text, _, weights = data.partition(_BETWEEN)
-    path = _FOLDER / "case.xml"
+    path = _folder() / "case.xml"
     path.write_bytes(text)
     path.with_suffix(".bin").write_bytes(weights)
     _every_function(path)
 
 
 def _archive(data: bytes) -> None:
-    path = _FOLDER / "case.npz"
+    path = _folder() / "case.npz"
     path.write_bytes(data)
     try:
         read_archive(path, "in:")
@@ -128,12 +133,13 @@ def _ir_seeds() -> Iterator[bytes]:
 
 
 def _archive_seeds() -> Iterator[bytes]:
-    path = _FOLDER / "seed.npz"
     values = {"x": np.arange(6.0), "s": [np.ones(1), np.ones(2)], "t": np.array(["a"]), "o": None}
-    write_archive(path, values)
-    yield path.read_bytes()
-    np.savez_compressed(path, x=np.arange(6).reshape(2, 3), y=np.ones(()))
-    yield path.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "seed.npz"
+        write_archive(path, values)
+        yield path.read_bytes()
+        np.savez_compressed(path, x=np.arange(6).reshape(2, 3), y=np.ones(()))
+        yield path.read_bytes()
 
 
 def _change_model(data: bytes, dice: random.Random) -> bytes:
@@ -166,5 +172,3 @@ TARGETS: Mapping[str, Target] = {
     "run": Target(_run, _model_seeds, _change_model),
     "programs": Target(_program, _program_seeds),
 }
-
-os.environ |= {"TREADLE_DEBUG": "1", "TREADLE_CACHE_DIR": ""}
