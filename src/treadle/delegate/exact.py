@@ -1,4 +1,4 @@
-"""Exact forms of integer operators that onnxruntime's own kernels compute wrongly.
+"""Exact forms of operators, of integers mostly, that onnxruntime's own kernels compute wrongly.
 
 Measured on onnxruntime 1.31 (x86-64): its vectorized comparison of int64 treats the low halves as
 signed if the high halves are equal, so Max(2**31, 7) is 7; comparisons with bool results, ArgMax
@@ -12,6 +12,7 @@ item.
     ReduceSum, L1, SumSquare  the last item of CumSum
     ReduceProd, Pow           a run fails where the result is 2**53 or more
     Div, Mod                  no divisor is -1: see division.py
+    Range of floats           the standard's formula: see workarounds/range.py
     Slice                     an end that is one less, which is beyond the last item as well
 
 If the ranges of the operands exclude the fault, the step is left unchanged. The exact forms take up
@@ -28,6 +29,7 @@ import numpy as np
 from treadle.checks import may_be_wrong
 from treadle.delegate.division import divided
 from treadle.delegate.export_scope import ExportScope
+from treadle.delegate.workarounds.range import by_formula
 from treadle.errors import Unsupported
 from treadle.ir import DType, Leaf, Operands, Tensor, Value
 
@@ -316,6 +318,7 @@ _WRITERS: Mapping[str, tuple[Writer, Sequence[DType]]] = {
     "ReduceSumSquare": (_square_sum, _COUNTED),
     "ReduceProd": (_product, _COUNTED),
     "Pow": (_power, ()),
+    "Range": (by_formula, (DType.FLOAT32, DType.FLOAT64)),
     "Slice": (_slice, ()),
     "Div": (divided, ()),
     "Mod": (divided, ()),
