@@ -56,6 +56,27 @@ def test_both_results_are_guarded():
     np.testing.assert_array_equal(i, [1, 2])
 
 
+QUANTIZED = '<ir_version: 8, opset_import: ["": 13]> g ({}) => ({}) {{ {} }}'
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(("result", "wanted"), [("s", np.nan), ("q", [0, 0, 0]), ("z", 0)])
+def test_the_scale_of_a_range_with_nan(result, wanted, place):
+    types = {"s": "float s", "q": "uint8[3] q", "z": "uint8 z"}
+    text = QUANTIZED.format("float[3] x", types[result], "q, s, z = DynamicQuantizeLinear (x)")
+    x = np.array([1, -2, 3], np.float32)
+    prepared = treadle.InferenceSession(text)
+    (region,) = prepared.plan.main.regions
+    assert region.engine == "onnxruntime"
+    plain = [treadle.InferenceSession(text, engines=["interp"]).run(None, {"x": x})[0]]
+    np.testing.assert_array_equal(prepared.run(None, {"x": x}), plain)
+    region.runnable([x], RunContext())
+    x[place] = np.nan
+    with pytest.raises(FallbackRequired):
+        region.runnable([x], RunContext())
+    np.testing.assert_array_equal(prepared.run(None, {"x": x})[0], np.array(wanted))
+
+
 def test_only_rows_of_the_release_count(monkeypatch, planned):
     def refuses(release):
         path = _Table(ROWS.format(release))

@@ -30,10 +30,10 @@ _FIRST_IS_NAN = 9
 _INT64 = 7
 _LOOKED_AT = frozenset(
     {
-        ("", "ArgMax"), ("", "ArgMin"), ("", "GRU"), ("", "GlobalMaxPool"), ("", "Hardmax"),
-        ("", "LSTM"), ("", "LogSoftmax"), ("", "MaxPool"), ("", "RNN"), ("", "ReduceMax"),
-        ("", "ReduceMin"), ("", "Sign"), ("", "TopK"), ("", "Unique"),
-        ("ai.onnx.ml", "Normalizer"),
+        ("", "ArgMax"), ("", "ArgMin"), ("", "DynamicQuantizeLinear"), ("", "GRU"),
+        ("", "GlobalMaxPool"), ("", "Hardmax"), ("", "LSTM"), ("", "LogSoftmax"), ("", "MaxPool"),
+        ("", "RNN"), ("", "ReduceMax"), ("", "ReduceMin"), ("", "Sign"), ("", "TopK"),
+        ("", "Unique"), ("ai.onnx.ml", "Normalizer"),
     }
 )  # fmt: skip
 """Operators whose operands are looked at where the table says that they lose elements."""
@@ -87,5 +87,10 @@ def _dtype(value: Value | None) -> DType | None:
 def _after(draft: ExportScope, index: Value, dtype: DType, result: Value | None) -> Value | None:
     if result is None:
         return None
+    if dtype is DType.UINT8:
+        nothing = draft.leaf("Gather", draft.constant([0]), index)
+        return draft.leaf(
+            "Reshape", result, draft.leaf("Add", draft.leaf("Shape", result), nothing)
+        )
     zero = draft.constant([0 if dtype is DType.INT64 else -0.0], dtype)
     return draft.leaf("Add", result, draft.leaf("Gather", zero, index))
