@@ -46,6 +46,19 @@ def test_a_file_that_others_may_write(store, mode):
     assert store.read("k") is None
 
 
+def test_the_log_names_an_untrusted_file_and_not_the_whole_cache(store, caplog):
+    store.write("other", CONTENT)
+    (store.folder / "k.kernel").chmod(0o666)
+    with caplog.at_level("INFO", "treadle"):
+        assert [store.read("k"), store.read("k"), store.read("other")] == [None, None, CONTENT]
+        (told,) = caplog.messages
+        assert told.startswith("a file of the cache is not used")
+        assert "k.kernel" in told
+        store.folder.chmod(0o777)
+        assert store.read("other") is None
+    assert caplog.messages[1].startswith("the cache is not used")
+
+
 def test_files_of_others(store, monkeypatch):
     monkeypatch.setattr(trust, "_ROOT_UID", -1)
     monkeypatch.setattr(os, "getuid", lambda: 4321)

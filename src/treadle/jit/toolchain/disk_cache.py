@@ -90,7 +90,7 @@ class DiskCache:
         except _FILE_ERRORS:
             return None
         if data is None:
-            self._tell()
+            self._tell(path)
             return None
         with contextlib.suppress(OSError):  # a folder that may only be read
             os.utime(path)
@@ -110,12 +110,17 @@ class DiskCache:
             pass
         self._tell()
 
-    def _tell(self) -> None:
-        """Log, once per process, why nothing is stored in the folder."""
-        if self.folder not in _told:
-            _told.add(self.folder)
-            why = self.why_unused() or f"{self.folder} cannot be written"
-            _log.info("the cache is not used: %s", why)
+    def _tell(self, read: Path | None = None) -> None:
+        """Log, once per process, why nothing is stored in the folder, or the file is not read."""
+        why = self.why_unused()
+        place = self.folder if why or read is None else read
+        if place in _told:
+            return
+        _told.add(place)
+        if place == read:
+            _log.info("a file of the cache is not used: %s is not this user's alone", place)
+        else:
+            _log.info("the cache is not used: %s", why or f"{place} cannot be written")
 
     def why_unused(self, *, making: bool = False) -> str:
         """Why the folder is not used; "" if it is. `making`: or could not be created."""
