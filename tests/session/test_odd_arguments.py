@@ -186,3 +186,13 @@ def test_the_operands_of_an_operator(op):
     for value in odd().values():
         survive(lambda v: treadle.operator(op)(v, v), value)
         survive(lambda v: treadle.operator(op, axis=v, to=v)(np.ones(2), np.array([0])), value)
+
+
+@pytest.mark.parametrize("kind", [treadle.SessionOptions, treadle.RunOptions])
+def test_options_whose_constructor_did_not_end_have_a_repr(kind):
+    half = kind.__new__(kind)
+    assert repr(half) == f"{kind.__name__}()"
+    half.logid = "a"
+    assert repr(half) == f"{kind.__name__}(logid='a')"
+    whole = repr(kind())
+    assert all(name + "=" in whole for name in ("log_severity_level", "logid"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from enum import IntEnum
 from operator import index
 from typing import Any, ClassVar, TypeVar
@@ -198,6 +199,12 @@ class CheckedFields:
             except (InputTypeError, UnicodeDecodeError):
                 value = converted(f"{type(self).__name__}.{name}", value, conversion)
         object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """The fields that are set: all, unless the constructor did not run to its end."""
+        names = [each.name for each in fields(self) if each.repr]  # type: ignore[arg-type]
+        given = ", ".join(f"{n}={getattr(self, n)!r}" for n in names if hasattr(self, n))
+        return f"{type(self).__qualname__}({given})"
 
 
 def add_entry(entries: dict[str, str], key: str, value: str) -> None:

@@ -153,7 +153,7 @@ _RUN: Mapping[str, Conversion] = {
 
 @telling_missing
 @naming_fields
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class SessionOptions(CheckedFields):
     """Onnxruntime's SessionOptions, passed on to it, and some fields of treadle's own.
 
@@ -331,7 +331,7 @@ def _add(known: dict[str, Any], name: object, value: Any) -> None:
 
 @telling_missing
 @naming_fields
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class RunOptions(CheckedFields):
     """The options of one run: mainly its limits.
 
