@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import copy
+import ctypes
 import itertools
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +28,7 @@ import treadle
 from tests.ops.node_suite import control_flow, node_cases
 from treadle import TreadleError
 
+_PARENT_DEATH_SIGNAL = 1
 _SILENCE = 20
 _START = 600
 _WHOLE = sorted(
@@ -78,6 +81,7 @@ def fatal(
             [sys.executable, "-m", module, "--after", last.split()[0], *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            preexec_fn=end_with_parent,
         )
         before = last
         for line in _lines(child):
@@ -88,6 +92,11 @@ def fatal(
             print(f"{how}: {last}", flush=True)
             yield last
             ended = last == before
+
+
+def end_with_parent() -> None:
+    """Have Linux kill this process when its parent ends, however it ends."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
