@@ -6,7 +6,8 @@
         row                  i     i+1    i+2   ...
 
 The cell above a lane was computed by the previous lane one step earlier. Rows are processed in
-groups of as many as there are lanes; the plain loop runs the remaining ones.
+groups of as many as there are lanes, or fewer at the end: the lanes of absent rows compute what is
+not stored. The plain loop runs the last rows if they are few.
 
 `schedule/loops/wavefront.py` says which loops are such recurrences.
 """
@@ -41,14 +42,16 @@ from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.wavefront import Wavefront
 
 EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+_LEAST_ROWS = 4
 
 
 @dataclass(eq=False, slots=True)
 class _LaneEvaluator:
-    """Some rows while they are emitted: the lanes' values, by node."""
+    """Some rows, as many as `rows` says, while they are emitted: the lanes' values, by node."""
 
     context: CodegenContext
     grid: Wavefront
+    rows: Any
     numbers: dict[Node, Any] = field(default_factory=dict)
     carried: dict[Node, Any] = field(default_factory=dict)
     shifted: dict[Node, Any] = field(default_factory=dict)
@@ -62,33 +65,32 @@ class _LaneEvaluator:
 def emit_wavefront(
     context: CodegenContext, grid: Wavefront, counter: Any, limit: Any, emit_block: EmitBlock
 ) -> None:
-    """Process groups of as many rows as there are lanes; `counter` is the next row."""
+    """Process groups of up to as many rows as there are lanes; `counter` is the next row."""
     b, w, most = context.builder.builder, context.builder, grid.lanes
     context.counts["antidiagonals"] += 1
     head, body, after = (w.function.append_basic_block(n) for n in ("wave", "rows", "rest"))
     b.branch(head)
     b.position_at_end(head)
     first = b.load(counter, typ=I64)
-    behind = b.add(first, w.index(most))
-    b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
+    left = b.sub(limit, first)
+    b.cbranch(b.icmp_signed(">=", left, w.index(_LEAST_ROWS)), body, after)
     b.position_at_end(body)
-    iteration_limit.consume_iterations(context, grid.along, most * grid.width)
+    rows = b.select(b.icmp_signed("<", left, w.index(most)), left, w.index(most))
+    iteration_limit.consume_iterations(context, grid.along, w.multiply(rows, grid.width))
     context.access.counters[grid.outer.body] = first
     memory_limit.end(context, memory_limit.begin(context, grid.along, grid.width))
     row = grid.width * iteration_bound(grid.inner.body) // 8
     safepoint(context, grid.outer.body, most * (row + 4))
     with context.access.scope():
-        s = _LaneEvaluator(context, grid)
+        s = _LaneEvaluator(context, grid, rows)
         _number_rows(s, first, emit_block)
         _begin(s)
         with w.range(most) as step, context.access.scope():
             _step(s, step, step, is_first=True)
-        with w.range(grid.width - most) as number, context.access.scope():
-            step = w.add(number, most)
-            _step(s, step, step)
-        with w.range(most - 1) as number, context.access.scope():
-            _step(s, w.add(number, grid.width), grid.width - 1)
-    b.store(behind, counter)
+        with w.range(b.add(rows, w.index(grid.width - most - 1))) as number, context.access.scope():
+            step, last = w.index(w.add(number, most)), w.index(grid.width - 1)
+            _step(s, step, b.select(b.icmp_signed("<", step, last), step, last))
+    b.store(b.add(first, rows), counter)
     b.branch(head)
     b.position_at_end(after)
 
@@ -100,9 +102,12 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
         n: Buffer(e.builder.variable(register_type(n.dtype), count=grid.lanes), n.dtype, (1,), "")
         for n in grid.numbers
     }
+    for node, room in rooms.items():
+        lanes = sweep.type_of(node.dtype)
+        b.store(llvm.Constant(lanes, None), b.bitcast(room.pointer, lanes.as_pointer()))
     outer = grid.outer
     scalars = [k for k, state in enumerate(outer.states) if state is not grid.row]
-    with e.builder.range(grid.lanes) as lane, e.access.scope():
+    with e.builder.range(sweep.rows) as lane, e.access.scope():
         e.access.counters[outer.body] = e.builder.add(first, lane)
         for k in scalars:
             state, variables = outer.states[k], e.results.values[grid.rows, k]
@@ -147,7 +152,7 @@ def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = Fal
     """
     e, grid, inner, b = sweep.context, sweep.grid, sweep.grid.inner, sweep.context.builder.builder
     sweep.step, sweep.values = step, {}
-    for state, initial in zip(inner.states, grid.along.operands, strict=True):
+    for state, initial in zip(inner.states, grid.initials, strict=True):
         value = b.load(sweep.carried[state], typ=sweep.type_of(state.dtype))
         if is_first:
             begins = b.icmp_signed(
@@ -165,10 +170,11 @@ def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = Fal
     for state, after in zip(inner.states, afters, strict=True):
         b.store(after, sweep.carried[state])
     b.store(element, sweep.carried[grid.row])
-    done = b.sub(e.builder.index(step), e.builder.index(grid.lanes - 1))
+    last_lane = b.sub(sweep.rows, e.builder.index(1))
+    done = b.sub(e.builder.index(step), last_lane)
     if is_first:
         done = b.select(b.icmp_signed("<", done, e.builder.index(0)), e.builder.index(0), done)
-    last = b.extract_element(element, llvm.Constant(I64, grid.lanes - 1))
+    last = b.extract_element(element, last_lane)
     e.access.store(e.access.buffers[grid.row], Flat(done), last)
 
 

@@ -11,7 +11,7 @@ carried along the row; its functions have vector forms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from treadle.ir import DType
@@ -34,7 +34,7 @@ from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form
 
-_VECTORS, _MAX_LANES = 2, 16
+_VECTORS, _FEW_LANES, _MAX_LANES = 4, 16, 64
 _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 
 
@@ -68,6 +68,11 @@ class Wavefront:
         return self.along.op
 
     @property
+    def initials(self) -> tuple[Node, ...]:
+        """The first values of what the inner loop carries."""
+        return self.along.operands[self.inner.has_trip :]
+
+    @property
     def own(self) -> list[Node]:
         """The nodes of the outer body that do not depend on the loop along the row."""
         return [n for n in self.outer.body.nodes if n is not self.along and n.operands[:1] !=
@@ -89,8 +94,9 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     rows = [state for state, after in pairs if _is_row(state, after, along)]
     if len(rows) != 1:
         return "not one carried row is the stack of the inner loop"
-    lanes = _lanes(inner, facts.target)
-    numbers = tuple(dict.fromkeys(_numbers(inner, along, outer.body)))
+    lanes = _lanes(outer, inner, facts.target)
+    initials = along.operands[inner.has_trip :]
+    numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
     grid = Wavefront(facts.node, along, rows[0], inner.length, lanes, numbers)
     if inner.length < 2 * lanes:
         return "the rows are short"
@@ -118,7 +124,8 @@ def _shift(node: Node) -> int | str:
 
 def _is_plain(inner: Loop) -> bool:
     """A Scan that stacks one scalar and carries scalars."""
-    if inner.has_trip or inner.has_condition or inner.next_condition is not None:
+    is_counted = not inner.has_trip or inner.extent == inner.length
+    if not is_counted or inner.has_condition or inner.next_condition is not None:
         return False
     is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
     values = (*inner.states, *(stack.element for stack in inner.stacks))
@@ -132,14 +139,23 @@ def _is_row(state: Node, after: Node, along: Node) -> bool:
     return is_part and len(state.shape) == 1 and len(after.shape) == 1
 
 
-def _lanes(inner: Loop, target: Target) -> int:
-    size = inner.stacks[0].element.dtype.numpy.itemsize
-    return min(_VECTORS * target.vector_bytes // size, _MAX_LANES)
+def _lanes(outer: Loop, inner: Loop, target: Target) -> int:
+    """As many rows as vectors have elements, of which half the steps at most are incomplete.
+
+    A step waits for the one before it: four vectors side by side take 1.2 times as long as one.
+    """
+    size, width = inner.stacks[0].element.dtype.numpy.itemsize, inner.length
+    assert isinstance(width, int)
+    rows = min(outer.extent, width // 2) if isinstance(outer.extent, int) else width // 2
+    lanes = min(_VECTORS * target.vector_bytes // size, _MAX_LANES)
+    while lanes > max(_FEW_LANES, rows):
+        lanes //= 2
+    return lanes
 
 
-def _numbers(inner: Loop, along: Node, body: Block) -> Iterator[Node]:
+def _numbers(inner: Loop, initials: Sequence[Node], body: Block) -> Iterator[Node]:
     """The values of the outer body that the loop along the row reads, one per row."""
-    yield from (initial for initial in along.operands if initial.home is body)
+    yield from (initial for initial in initials if initial.home is body)
     for node in inner.body.nodes:
         if not isinstance(node.op, ScanSlice):
             yield from (operand for operand in node.operands if operand.home is body)
