@@ -105,6 +105,88 @@ def test_recurrences_without_antidiagonals_run_row_by_row(cell, after, grids, rn
     assert not grids
 
 
+def bordered(dtype, columns, *, form="rows", border="edge = Add (first, one)", above="tail"):
+    """Rows with a border before them, as a program with arrays writes them."""
+    word = WORDS[dtype]
+    inner = f"""
+        lo, cells = Scan <num_scan_inputs = 2, body = inner ({word} left, {word} above, {word} c)
+          => ({word} next, {word} cell) {{
+          across = Add (left, one)
+          near = Sub (above, c)
+          next = Max (across, near)
+          cell = Identity (next)
+        }}> (corner, best, t)"""
+    if form == "items":
+        inner = f"""
+        lo, cells = Loop <body = inner (int64 j, bool on, {word} left)
+          => (bool go, {word} next, {word} cell) {{
+          go = Identity (on)
+          j1 = Add (j, i1)
+          d = Gather (row, j)
+          u = Gather (row, j1)
+          c = Gather (t, j)
+          gap = Sub (d, a)
+          more = Max (u, gap)
+          across = Add (left, one)
+          near = Sub (more, c)
+          next = Max (across, near)
+          cell = Identity (next)
+        }}> (count, yes, corner)"""
+    return f"""g ({word}[N] s, {word}[{columns}] t, {word}[{columns + 1}] row0, {word} one)
+      => ({word}[{columns + 1}] last) {{
+      i1 = Constant <value = int64 {{1}}> ()
+      yes = Constant <value = bool {{1}}> ()
+      count = Constant <value = int64 {{{columns}}}> ()
+      start = Constant <value = int64[1] {{0}}> ()
+      begin = Constant <value = int64[1] {{1}}> ()
+      end = Constant <value = int64[1] {{{columns}}}> ()
+      far = Constant <value = int64[1] {{{columns + 1}}}> ()
+      last = Scan <num_scan_inputs = 1, body = outer ({word}[{columns + 1}] row, {word} a)
+        => ({word}[{columns + 1}] next_row) {{
+        first = Slice (row, start, begin)
+        {border}
+        corner = Squeeze (edge, start)
+        head = Slice (row, start, end)
+        tail = Slice (row, begin, far)
+        gap1 = Sub (head, a)
+        best = Max ({above}, gap1)
+        {inner}
+        next_row = Concat <axis = 0> (edge, cells)
+      }}> (row0, s)
+    }}"""
+
+
+def bordered_feed(rng, dtype, rows, columns):
+    made = feed(rng, dtype, rows, columns)
+    row = feed(rng, dtype, rows, columns + 1)["row0"]
+    return {"s": made["s"], "t": made["t"], "row0": row, "one": made["one"]}
+
+
+@pytest.mark.parametrize("form", ["rows", "items"])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("border", ["edge = Add (first, one)", "edge = Neg (first)"])
+def test_rows_with_a_border_before_them(form, dtype, border, grids, rng):
+    feeds = [bordered_feed(rng, dtype, rows, 70) for rows in (0, 1, 2, 3, 4, 5, 16, 33, 70)]
+    check(bordered(dtype, 70, form=form, border=border), *feeds)
+    assert grids
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"above": "tail, row_max"}, {"above": "tail, other"}],
+)
+def test_rows_read_as_a_whole_run_one_after_the_other(change, grids, rng):
+    text = bordered("float32", 70, **change)
+    extra = "row_max = ReduceMax (row)\n other = Slice (row, far2, minus, start, back)\n"
+    text = text.replace("gap1 = Sub", extra + "gap1 = Sub")
+    constants = """far2 = Constant <value = int64[1] {69}> ()
+      minus = Constant <value = int64[1] {-999}> ()
+      back = Constant <value = int64[1] {-1}> ()
+      last = Scan"""
+    check(text.replace("last = Scan", constants), bordered_feed(rng, "float32", 9, 70))
+    assert not grids
+
+
 def test_rows_shorter_than_two_vectors_use_no_wavefront(grids, rng):
     """As many columns as lanes are not enough: most steps would be half empty."""
     check(text("int64", 20, LEVENSHTEIN), feed(rng, "int64", 40, 20))

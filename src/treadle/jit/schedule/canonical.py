@@ -7,6 +7,7 @@
     max(x) beside argmax(x)            one reduction
     operators between loops           a loop over their rows
     operators before a loop           in the loop that slices what they make
+    rows one place behind             carried diagonals of a grid
     loops that consume each other     one loop
 
 A kernel to which none applies is returned unchanged.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.branch_to_select import with_selects
@@ -27,7 +29,8 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_remainder_tests, with_joint_extremes, with_selects, with_scan_slices,
-    with_simple_carried_values, with_row_loops, with_sunk_producers, with_fused_loops,
+    with_simple_carried_values, with_row_loops, with_sunk_producers, with_simple_carried_values,
+    with_carried_diagonals, with_fused_loops,
 )  # fmt: skip
 
 

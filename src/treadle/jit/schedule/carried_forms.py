@@ -2,7 +2,8 @@
 
     invariant   next = state                         the initial value itself, not carried
     parts       next = Concat(a, b, ...)             a, b, ... one by one, where the body reads
-                                                     every element of the state out of one of them
+                                                     every element of the state out of one of them,
+                                                     or as the diagonal of a grid
     narrow      next = a with axes of extent 1       a
 
 Strategies then see one form of each carried value. A kernel is rewritten until it has no such
@@ -17,6 +18,7 @@ from treadle.jit.kernel.ir import Axis, CarriedArg, Concat, DimOf, Kernel, Loop,
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds
+from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 
 _MAX_PARTS = 16
@@ -105,9 +107,21 @@ def _not_read_apart(kernel: Kernel, candidates: Forms) -> set[Node]:
     for node in all_nodes(kernel.main):
         for read in (*node.operands, *yielded(node)):
             form = candidates.get(read)
-            if form is not None and form.axis is not None and not _reads_one(node, read, form):
+            if form is None or form.axis is None or _reads_one(node, read, form):
+                continue
+            if kernel.counts_loops or not _reads_rows(node, read, form, kernel):
                 found.add(read)
     return found
+
+
+def _reads_rows(reader: Node, state: Node, form: Form, kernel: Kernel) -> bool:
+    """Whether a node reads a border and what follows it, for loops that carry the diagonal."""
+    if not isinstance(reader.op, View) or reader.operands != (state,) or len(form.shapes) != 2:
+        return False
+    (border, rest), is_start = form.shapes, reader.op.axes == (Axis(0, ((0, 1),)),)
+    if border != (1,) or not is_start or reader.shape[0] != rest[0]:
+        return False
+    return is_sliced_along_rows(reader, kernel)
 
 
 def _reads_one(reader: Node, state: Node, form: Form) -> bool:
