@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 import treadle
@@ -24,7 +25,7 @@ def ran(dtype, numbers, engines, opset=20):
 
 def formula(dtype, numbers):
     start, limit, delta = (DTYPES[dtype](number) for number in numbers)
-    count = max(int(np.ceil((limit - start) / delta)), 0)
+    count = max(int(np.ceil(np.float64(limit - start) / np.float64(delta))), 0)
     return start + np.arange(count).astype(DTYPES[dtype]) * delta
 
 
@@ -32,7 +33,16 @@ def formula(dtype, numbers):
 @pytest.mark.parametrize("engines", ENGINES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "numbers", [(0, 1e5, 0.1), (0, 1, 0.1), (1, -1, -0.1), (5, 1, 1), (0, 1, np.inf), (7, 7, 2)]
+    "numbers",
+    [
+        (0, 1e5, 0.1),
+        (0, 1, 0.1),
+        (0, 0.3, 0.1),
+        (1, -1, -0.1),
+        (5, 1, 1),
+        (0, 1, np.inf),
+        (7, 7, 2),
+    ],
 )
 def test_the_formula_decides(dtype, numbers, engines, opset):
     np.testing.assert_array_equal(ran(dtype, numbers, engines, opset), formula(dtype, numbers))
@@ -43,6 +53,21 @@ def test_counts_at_random(dtype, rng):
     for _ in range(50):
         numbers = (*rng.normal(size=2) * 1000, 10 ** rng.uniform(-1, 1))
         np.testing.assert_array_equal(ran(dtype, numbers, None), formula(dtype, numbers))
+
+
+@pytest.mark.parametrize("engines", ENGINES)
+def test_the_count_is_what_shape_inference_says(engines, rng):
+    for _ in range(20):
+        numbers = (*rng.normal(size=2) * 10, float(10 ** rng.uniform(-1, 1)))
+        constants = zip("sld", numbers, strict=True)
+        lines = " ".join(f"{n} = Constant <value = float {{{v}}}> ()" for n, v in constants)
+        text = '<ir_version: 8, opset_import: ["" : 18]> g (float x) => (float[n] y)'
+        text += f" {{ {lines} r = Range (s, l, d) y = Add (r, x) }}"
+        proto = onnx.parser.parse_model(text)
+        inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph.value_info
+        (count,) = [v.type.tensor_type.shape.dim[0].dim_value for v in inferred if v.name == "r"]
+        found = treadle.InferenceSession(text, engines=engines).run(None, {"x": np.float32(0)})
+        assert len(found[0]) == count
 
 
 @pytest.mark.parametrize("engines", ENGINES[:2] + ENGINES[3:])

@@ -58,7 +58,11 @@ def constant_of_shape(shape: np.ndarray, *, value: np.ndarray | None = None) -> 
 def range_(
     start: np.ndarray, limit: np.ndarray, delta: np.ndarray, *, stash_type: int = 1
 ) -> np.ndarray:
-    """Start + i * delta for i below ceil((limit - start) / delta)."""
+    """Start + i * delta for i below ceil((limit - start) / delta).
+
+    The quotient of floats is one of float64, as in onnx's shape inference (`defs/generator`); the
+    text does not say. Range(0, 0.3, 0.1) of float32 has four elements.
+    """
     dtype = start.dtype
     if dtype.kind in "iu":
         return np.arange(whole(start), whole(limit), whole(delta)).astype(dtype)
@@ -66,7 +70,7 @@ def range_(
     assert stash is not None
     wide = dtype if dtype.itemsize >= 4 else stash.numpy
     first, last, step = (each.reshape(()).astype(wide) for each in (start, limit, delta))
-    count = max(int(np.ceil((last - first) / step)), 0)
+    count = max(int(np.ceil(np.float64(last - first) / np.float64(step))), 0)
     return np.asarray(first + np.arange(count).astype(wide) * step).astype(dtype)
 
 

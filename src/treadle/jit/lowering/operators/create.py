@@ -46,10 +46,11 @@ def range_(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping
 
 
 def _count(builder: KernelBuilder, start: Node, limit: Node, delta: Node) -> Number:
-    """The number of elements: ceil((limit - start) / delta), at least 0."""
+    """The number of elements: ceil((limit - start) / delta) in float64, at least 0."""
     if start.dtype in _FLOATS:
-        apart = builder.map("div", builder.map("sub", limit, start), delta)
-        most = builder.scalar(2.0**47, start.dtype)
+        wide = (builder.map("sub", limit, start), delta)
+        apart = builder.map("div", *(builder.cast(each, DType.FLOAT64) for each in wide))
+        most = builder.scalar(2.0**47, DType.FLOAT64)
         builder.expect(builder.map("less", apart, most, dtype=DType.BOOL))
         whole = builder.cast(builder.map("ceil", apart), DType.INT64)
         return builder.extent(builder.dim(builder.most(builder.number(whole), 0)))
