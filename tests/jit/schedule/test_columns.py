@@ -48,11 +48,12 @@ OTHERS = {
         (TEXT.replace("slice along 1", "slice along 1 from the last"),
          "items 1, stacked outputs 1"),
     "a stack that nothing reads": (TEXT.replace("return %last, %y", "return %last"), "items 1"),
-    "an operand of a Concat may lie in parts":
+    "an operand of a Concat that others read is not in parts":
         (TEXT.replace("%x: float32[40,100] = input 0",
                       "%x0: float32[40,100] = input 0\n  %x: float32[40,100] = neg %x0\n"
                       "  %xx: float32[40,200] = concat along 1 %x, %x0")
-             .replace("return %last, %y", "return %last, %y, %xx"), "stacked outputs 1"),
+             .replace("return %last, %y", "return %last, %y, %xx"),
+         "items 1, stacked outputs 1"),
 }  # fmt: skip
 
 

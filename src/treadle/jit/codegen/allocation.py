@@ -11,15 +11,15 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.ir import Node, Result
 from treadle.jit.schedule.loops.facts import read_result
 
 
 def allocate(context: CodegenContext, node: Node) -> Buffer:
     """Memory for a node: that of the result it is bound to, or the kernel's own."""
     access = context.access
-    if node in context.bound:
-        pointer = access.slots.result(context.bound[node])
+    if node in context.schedule.in_results:
+        pointer = access.slots.result(context.schedule.in_results[node])
         return Buffer(pointer, node.dtype, access.strides(node), access.aliases.fresh())
     if node.is_static:
         return access.allocate(node)
@@ -79,3 +79,13 @@ def reserve(
 def result_node(context: CodegenContext, node: Node, number: int) -> Node | None:
     """The Result node of a loop, branch or call; None if nothing reads it."""
     return read_result(context.access.places, context.kernel, node, number)
+
+
+def reused_buffers(context: CodegenContext, node: Node) -> dict[int, Buffer]:
+    """The memory that results of a loop or branch take over, by number."""
+    taken = context.schedule.reused.taken
+    return {
+        part.op.number: context.access.buffers[taken[part]]
+        for part in context.access.places.readers.get(node, ())
+        if isinstance(part.op, Result) and part in taken
+    }

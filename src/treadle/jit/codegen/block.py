@@ -12,11 +12,10 @@ from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.branch import BranchResult, emit_branch
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.growable import appended, join_into
-from treadle.jit.codegen.carried.in_place import mark_updated, reused_buffers
 from treadle.jit.codegen.clock import timed_node
 from treadle.jit.codegen.context import UNFIT, UNMATCHED, CodegenContext
 from treadle.jit.codegen.failure import fail_if
-from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
+from treadle.jit.codegen.fused_nest import Stacked, emit_nest
 from treadle.jit.codegen.host_call import emit_host_call
 from treadle.jit.codegen.llvm_types import literal
 from treadle.jit.codegen.loop import emit_loop
@@ -65,18 +64,15 @@ from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.storage import Storage
 
 
-def emit_block(context: CodegenContext, block: Block, ending: IterationEnd) -> None:
-    """Emit every node of the block."""
-    nests = FusedNests.of(context, block, ending)
+def emit_block(context: CodegenContext, block: Block, stacked: Stacked) -> None:
+    """Emit every node of the block; elements that an iteration stacks are written there too."""
     for step in context.schedule.steps_of(block):
         if isinstance(step, Nest):
             with _own_blocks(context, step):
-                nests.emit(step)
+                emit_nest(context, step, stacked)
             continue
         with timed_node(context, step), _own_blocks(context, step):
-            _emit_node(context, step, nests)
-        nests.order.done.add(step)
-        mark_updated(context, step, nests)
+            _emit_node(context, step)
 
 
 def _own_blocks(context: CodegenContext, step: Step) -> AbstractContextManager[None]:
@@ -91,18 +87,16 @@ def _has_loops(node: Node) -> bool:
     return any(not (each.is_static and each.size <= 1) for each in (node, *node.operands))
 
 
-def _emit_node(context: CodegenContext, node: Node, nests: FusedNests) -> None:
+def _emit_node(context: CodegenContext, node: Node) -> None:
     match node.op:
-        case Scatter():
-            emit_scatter(context, node, nests)
         case Loop() if node in context.schedule.pipelines.found:
             emit_pipeline(context, context.schedule.pipelines.found[node], emit_block)
         case Loop() if node in context.schedule.pipelines.later:
             pass  # emitted with the first loop of its pipeline
         case Loop():
-            emit_loop(context, node, emit_block, reused_buffers(context, node, nests))
+            emit_loop(context, node, emit_block)
         case Branch():
-            emit_branch(context, node, emit_block, nests)
+            emit_branch(context, node, emit_block)
         case _:
             _EMIT[type(node.op)](context, node)
 
@@ -272,6 +266,7 @@ _EMIT: Mapping[type, Callable[[CodegenContext, Node], None]] = {
     FlatNonzero: emit_flat_nonzero,
     Take: emit_take,
     Gather: emit_gather,
+    Scatter: emit_scatter,
     Cumulative: emit_cumulative,
     ArgTopK: emit_topk,
     HostCall: emit_host_call,

@@ -17,11 +17,11 @@ from treadle.jit.codegen.allocation import (
     allocate_in,
     new_heap_buffer,
     result_node,
+    reused_buffers,
 )
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.carried.in_place import branch_side, reused_buffers
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.fused_nest import FusedNests, IterationEnd
+from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, register_type
@@ -29,16 +29,14 @@ from treadle.jit.codegen.ops.matmul_packing import packed_for_one_side
 from treadle.jit.kernel.ir import Block, Branch, Node, static_shape
 from treadle.jit.schedule.storage import Storage
 
-EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 
 
-def emit_branch(
-    context: CodegenContext, node: Node, emit_block: EmitBlock, nests: FusedNests
-) -> None:
+def emit_branch(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
     """Emit both sides; the results are in variables or in memory afterwards."""
     op, b = node.op, context.builder.builder
     assert isinstance(op, Branch)
-    own, dims = reused_buffers(context, node, nests), _dims(context, node, op)
+    own, dims = reused_buffers(context, node), _dims(context, node, op)
     parts = [result_node(context, node, number) for number in range(len(op.then_results))]
     homes = [_home(context, op, number, part, own.get(number)) for number, part in enumerate(parts)]
     order = sorted(range(len(parts)), key=lambda number: number in own)
@@ -52,7 +50,7 @@ def emit_branch(
     ):
         b.position_at_end(start)
         with context.access.scope(), packed_for_one_side(context):
-            emit_block(context, block, branch_side(context, node, block, nests, own))
+            emit_block(context, block, {})
             for (number, axis), variable in dims.items():
                 b.store(
                     context.builder.index(context.access.extent(results[number].shape[axis])),
@@ -110,7 +108,7 @@ def _home(
     if context.access.storage_of(part) is Storage.REGISTERS:
         type_ = register_type(part.dtype)
         return BranchResult(part, [context.builder.variable(type_) for _ in range(part.size)])
-    if part.is_static or part in context.bound:
+    if part.is_static or part in context.schedule.in_results:
         return BranchResult(part, memory=allocate(context, part))
     scope = alias_scope(context, part)
     for block, results in ((op.then, op.then_results), (op.otherwise, op.otherwise_results)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,8 +137,8 @@ class LineNumbers:
 class CodegenContext:
     """The code generation of one kernel.
 
-    `bound` maps nodes to the results whose memory they use. `heap_buffers` are released at the end.
-    `counts` are numbers for reports. `tile` is the tile in progress.
+    `heap_buffers` are released at the end. `counts` are numbers for reports. `tile` is the tile in
+    progress.
     `clocks` are those of a profiled kernel, `loop_clocks` those of loops, `debug` its line table.
     `rows` has variables with the number of rows written of results that are stacked.
     `loop_paths` has the path of the loop that each body belongs to, `vectorized` the bodies of
@@ -149,7 +149,6 @@ class CodegenContext:
     schedule: Schedule
     builder: FunctionBuilder
     access: ElementAccess
-    bound: Mapping[Node, int]
     exit: Exit
     safepoint: SafepointState
     memory: MemoryState

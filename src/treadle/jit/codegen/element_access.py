@@ -39,6 +39,7 @@ from treadle.jit.kernel.ir import (
     View,
     static_shape,
 )
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder, in_same_order
 from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
 
 
@@ -52,6 +53,7 @@ class ElementAccess:
 
     builder: FunctionBuilder
     places: StorageMap
+    order: MemoryOrder
     slots: AbiSlots
     aliases: AliasScopes
     registers: dict[Node, list[Any]] = field(default_factory=dict)
@@ -301,47 +303,17 @@ class ElementAccess:
 
     def has_rows(self, node: Node) -> bool:
         """Whether neighbouring elements along the last axis are neighbours in memory."""
-        if node in self.packed:
-            return True
-        if self.storage_of(node) is Storage.REGISTERS:
-            return False
-        if self.storage_of(node) is not Storage.INLINE:
-            return bool(self.buffer(node).strides[-1] == 1)
-        source = node.operands[0]
-        match node.op:
-            case ScanSlice(axis, _):
-                return axis < len(source.shape) - 1 and self.has_rows(source)
-            case View(axes) if axes:
-                last = len(node.shape) - 1
-                *others, own = axes
-                is_apart = all(number != last for axis in others for number, _ in axis.terms)
-                return is_apart and (last, 1) in own.terms and self.has_rows(source)
-            case Reshape():
-                return self._laid(node) is not None
-        return False
-
-    def _laid(self, node: Node) -> Node | None:
-        """The node in memory that has a Reshape's elements in order; None if there is none.
-
-        Nodes in between are reshapes, or views that only add or remove axes of one.
-        """
-        while self.storage_of(node) is Storage.INLINE and isinstance(node.op, Reshape | View):
-            if isinstance(node.op, View) and not keeps_order(node):
-                return None
-            node = node.operands[0]
-        is_kept = self.storage_of(node) is not Storage.INLINE and self.is_in_memory(node)
-        return node if is_kept and self.buffer(node).is_dense else None
+        return node in self.packed or self.order.has_rows(node)
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """The address of an element of a node with contiguous rows."""
         if node in self.packed:
             return self.address(self.packed[node], index)
         while self.storage_of(node) is Storage.INLINE:
-            laid = self._laid(node) if isinstance(node.op, Reshape) else None
-            if laid is not None:
-                position = Flat(self.flat(index, self.shape(node)))
-                return self.address(self.buffer(laid), position)
             match node.op:
+                case Reshape():
+                    whole = self.buffer(in_same_order(node, self.places))
+                    return self.address(whole, Flat(self.flat(index, self.shape(node))))
                 case ScanSlice(axis, _):
                     index = (*index[:axis], self.item_number(node), *index[axis:])
                 case View(axes):

@@ -16,7 +16,6 @@ from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, Safep
 from treadle.jit.codegen.debug_locations import keep_own_locations, line_numbers
 from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder, text_of
-from treadle.jit.codegen.fused_nest import IterationEnd
 from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
@@ -25,20 +24,16 @@ from treadle.jit.codegen.scalar import half
 from treadle.jit.codegen.steps.outline import is_large, merge, merge_parts, outline
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import (
-    Branch,
     Concat,
-    HostCall,
     Kernel,
-    Loop,
     Node,
-    Reshape,
-    Result,
     SymbolicDim,
-    View,
 )
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
+from treadle.jit.schedule.layouts.memory_order import in_same_order
+from treadle.jit.schedule.layouts.result_memory import has_known_shape
 from treadle.jit.schedule.schedule import schedule_kernel
-from treadle.jit.schedule.storage import Storage, StorageMap, keeps_order
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 
 def emit_kernel(
@@ -57,10 +52,16 @@ def emit_kernel(
         function.linkage = "hidden"
     w = FunctionBuilder(module, function, target)
     slots = AbiSlots(w, function.args[0], surroundings=surroundings)
-    schedule = schedule_kernel(kernel, target, has_pool=not surroundings.is_free)
+    schedule = schedule_kernel(kernel, target, exact, has_pool=not surroundings.is_free)
     placed = schedule.storage
     t = ElementAccess(
-        w, placed, slots, AliasScopes(module), chains=schedule.chains, exact=frozenset(exact)
+        w,
+        placed,
+        schedule.order,
+        slots,
+        AliasScopes(module),
+        chains=schedule.chains,
+        exact=frozenset(exact),
     )
     status = w.variable(I64, llvm.Constant(I64, 0))
     e = CodegenContext(
@@ -68,7 +69,6 @@ def emit_kernel(
         schedule,
         w,
         t,
-        _bound(kernel, t),
         Exit(status, function.append_basic_block("leave")),
         SafepointState(
             w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll()
@@ -81,7 +81,7 @@ def emit_kernel(
     e.functions.of_steps = is_large(schedule)
     release_gil(e)
     with timed_kernel(e):
-        emit_block(e, kernel.main, IterationEnd())
+        emit_block(e, kernel.main, {})
     grown = tuple(_give(e))
     w.builder.branch(e.exit.block)
     w.builder.position_at_end(e.exit.block)
@@ -134,39 +134,13 @@ def _unjoined(placed: StorageMap) -> list[str]:
     ]
 
 
-def _bound(kernel: Kernel, access: ElementAccess) -> dict[Node, int]:
-    """Nodes that are computed directly in the memory of a result."""
-    bound: dict[Node, int] = {}
-    for number, node in enumerate(kernel.results):
-        source = _rearranged(node, access)
-        is_made = access.storage_of(source) in (Storage.NEST, Storage.BUFFER) and _is_own(source)
-        if is_made and _is_told(node, access) and _is_told(source, access) and source not in bound:
-            bound[source] = number
-    return bound
-
-
-def _rearranged(node: Node, access: ElementAccess) -> Node:
-    """The node with a result's elements in the same order and another shape."""
-    while access.storage_of(node) is Storage.INLINE and isinstance(node.op, Reshape | View):
-        if isinstance(node.op, View) and not keeps_order(node):
-            return node
-        node = node.operands[0]
-    return node
-
-
-def _is_own(node: Node) -> bool:
-    if isinstance(node.op, Result):
-        return isinstance(node.operands[0].op, Loop | Branch | HostCall)
-    return bool(node.operands)
-
-
 def _give(context: CodegenContext) -> list[int]:
     """Copy the remaining results to their memory; hand over those of dynamic size."""
     handed: dict[int, HeapBuffer] = {}
     for number, node in enumerate(context.kernel.results):
-        if context.bound.get(_rearranged(node, context.access)) == number:
+        if context.schedule.in_results.get(in_same_order(node, context.schedule.storage)) == number:
             continue
-        if _is_told(node, context.access):
+        if has_known_shape(node, context.access.exact):
             pointer, strides = context.access.slots.result(number), context.access.strides(node)
             copy_node(
                 context, node, Buffer(pointer, node.dtype, strides, context.access.aliases.fresh())
@@ -187,15 +161,10 @@ def _give(context: CodegenContext) -> list[int]:
 
 def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) -> HeapBuffer:
     """The memory of a node if nothing else uses it; else a copy."""
-    found = context.access.buffers.get(_rearranged(node, context.access))
+    found = context.access.buffers.get(in_same_order(node, context.schedule.storage))
     owner = found.owner if found is not None and found.is_dense else None
     if owner is not None and owner not in others:
         return owner
     scratch = new_heap_buffer(context)
     copy_node(context, node, allocate_in(context, scratch, node, context.access.aliases.fresh()))
     return scratch
-
-
-def _is_told(node: Node, access: ElementAccess) -> bool:
-    """Whether the shape is known before the kernel runs."""
-    return all(isinstance(e, int) or e.source is None or e in access.exact for e in node.shape)

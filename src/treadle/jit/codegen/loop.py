@@ -13,7 +13,7 @@ is one whose state has a double buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -26,6 +26,7 @@ from treadle.jit.codegen.allocation import (
     allocate_in,
     new_heap_buffer,
     result_node,
+    reused_buffers,
 )
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried import delay_line, double_buffer, growable
@@ -34,7 +35,7 @@ from treadle.jit.codegen.carried.stacked import StackedOutput, recorded_results,
 from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.failure import fail_if
-from treadle.jit.codegen.fused_nest import IterationEnd
+from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.iteration_space import copy_node, each_copied
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
@@ -46,27 +47,24 @@ from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Block, CarriedArg, Constant, Loop, Node, static_shape
+from treadle.jit.kernel.ir import Block, Loop, Node, static_shape
 from treadle.jit.schedule.carried_storage import Registers, Resizable, Window
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.wavefront import Wavefront
 from treadle.jit.schedule.storage import Storage
-from treadle.jit.schedule.update_chains import update_chains
 
-EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 _NO_LIMIT = 2**63 - 1
 
 
-def emit_loop(
-    context: CodegenContext, node: Node, emit_block: EmitBlock, taken: Mapping[int, Buffer]
-) -> None:
-    """Emit the loop; its results go to `context.results`. States start in the memory `taken`."""
+def emit_loop(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
+    """Emit the loop; its results go to `context.results`."""
     with packed_matrices(context, node):
         _spend(context, node)
         weight = memory_limit.begin(context, node, _told(context, node))
         with timed_loop(context, node), tiles(context, node):
-            _run(context, node, emit_block, taken, weight)
+            _run(context, node, emit_block, weight)
         memory_limit.end(context, weight)
 
 
@@ -74,7 +72,6 @@ def _run(
     context: CodegenContext,
     node: Node,
     emit_block: EmitBlock,
-    taken: Mapping[int, Buffer],
     weight: memory_limit.MemoryAccount | None,
 ) -> None:
     op, b, w = node.op, context.builder.builder, context.builder
@@ -82,7 +79,7 @@ def _run(
     operands = list(node.operands)
     limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
     go = context.access.scalar(operands.pop(0)) if op.has_condition else None
-    begin_states(context, node, op, operands, taken)
+    begin_states(context, node, op, operands)
     stacks = stacked_outputs(context, node, op, limit)
     zero = llvm.Constant(I64, 0)
     numbers = recorded_results(context, node, stacks)
@@ -175,10 +172,9 @@ def trip_limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:
     return limit
 
 
-def begin_states(
-    context: CodegenContext, node: Node, op: Loop, initials: list[Node], taken: Mapping[int, Buffer]
-) -> None:
+def begin_states(context: CodegenContext, node: Node, op: Loop, initials: list[Node]) -> None:
     """Initialise the carried values in variables or in memory of the loop."""
+    taken = reused_buffers(context, node)
     for number, (state, initial) in enumerate(zip(op.states, initials, strict=True)):
         storage = context.schedule.loops[node].carried[number]
         if isinstance(storage, Window):
@@ -238,55 +234,31 @@ def emit_iteration(
             context.access.keep(
                 state, [context.builder.builder.load(variable, typ=type_) for variable in variables]
             )
-    kept = frozenset(_moving_nexts(context, node, op))
-    ending = IterationEnd(node, _moved(context, op), into=update_chains(op), kept=kept)
     rooms = [(stack, stack.room(context, index)) for stack in stacks if not stack.inner]
+    stacked: dict[Node, list[Buffer]] = {}
     for stack, room in rooms:
-        if (
-            context.access.storage_of(stack.element) is Storage.NEST
-            and stack.element.home is op.body
-        ):
-            ending.stacked.setdefault(stack.element, []).append(room)
-    emit_block(context, op.body, ending)
+        element = stack.element
+        if context.access.storage_of(element) is Storage.NEST and element.home is op.body:
+            stacked.setdefault(element, []).append(room)
+    emit_block(context, op.body, stacked)
     goes_on = None if op.next_condition is None else context.access.scalar(op.next_condition)
     rooms += [(stack, stack.room(context, index)) for stack in stacks if stack.inner]
     for stack, room in rooms:
-        if stack.element not in ending.stored:
+        if stack.element not in stacked:
             copy_node(context, stack.element, room)
     for stack in stacks:
         stack.put(context, index)
-    _carry(context, node, op, ending)
+    _carry(context, node, op)
     return goes_on
 
 
-def _moving_nexts(context: CodegenContext, node: Node, op: Loop) -> list[Node]:
-    return [
-        after
-        for number, after in enumerate(op.nexts)
-        if isinstance(context.results.values.get((node, number)), ResizableState)
-    ]
-
-
-def _moved(context: CodegenContext, op: Loop) -> dict[Node, Node]:
-    """Next values that are computed in a nest of the body, for one state each."""
-    return {
-        after: state
-        for state, after in zip(op.states, op.nexts, strict=True)
-        if context.access.storage_of(after) is Storage.NEST
-        and context.access.storage_of(state) is not Storage.REGISTERS
-        and after.home is op.body
-        and op.nexts.count(after) == 1
-        and state not in context.carried.growable
-    }
-
-
-def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) -> None:
+def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
     """Copy the next values to the carried ones, all at once."""
     pairs = [
         (number, state, after)
         for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
         if state is not after
-        and state not in ending.written
+        and state not in context.schedule.reused.updated
         and state not in context.carried.growable
         and state not in context.carried.delay_lines
         and state not in context.carried.double_buffers
@@ -304,8 +276,13 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
                 index = context.access.unflat(position, static_shape(after))
                 values.append((context.access.read(after, index), variable))
             continue
-        moves.append((after, _safe(context, op, after), context.results.values[node, number]))
-    context.counts.update({"in place": len(ending.written), "copied": len(moves)})
+        moves.append((after, _safe(context, after), context.results.values[node, number]))
+    context.counts.update(
+        {
+            "in place": sum(state in context.schedule.reused.updated for state in op.states),
+            "copied": len(moves),
+        }
+    )
     context.counts["taking turns"] += sum(
         state in context.carried.double_buffers for state in op.states
     )
@@ -324,9 +301,9 @@ def _carry(context: CodegenContext, node: Node, op: Loop, ending: IterationEnd) 
     double_buffer.take_next(context, op)
 
 
-def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
+def _safe(context: CodegenContext, after: Node) -> Node | Buffer:
     """The node, or a copy of it if another state's new value would overwrite it."""
-    if not _reads_state(context, op, after):
+    if after not in context.schedule.reused.saved:
         return after
     buffer = (
         context.access.allocate(after)
@@ -335,22 +312,6 @@ def _safe(context: CodegenContext, op: Loop, after: Node) -> Node | Buffer:
     )
     copy_node(context, after, buffer)
     return buffer
-
-
-def _reads_state(context: CodegenContext, op: Loop, node: Node) -> bool:
-    """Whether it is read from memory that will hold a next value."""
-    found = context.access.buffers.get(node)
-    changed = [state for state in op.states if state not in context.carried.double_buffers]
-    if found is not None and any(found is context.access.buffers.get(state) for state in changed):
-        return True
-    if isinstance(node.op, CarriedArg):
-        return (
-            context.access.storage_of(node) is not Storage.REGISTERS
-            and node not in context.carried.double_buffers
-        )
-    if isinstance(node.op, Constant) or context.access.storage_of(node) is not Storage.INLINE:
-        return False
-    return any(_reads_state(context, op, operand) for operand in node.operands)
 
 
 def end_loop(

@@ -4,16 +4,18 @@
     loops         for each loop its strategy, why others declined, and the storage of carried values
     distributed   the products that are computed for many iterations at once
     packings      the matrices that are copied to an aligned layout before each loop
+    order         which values are in memory in row-major order
     columns       items and stacked outputs of loops that are transposed in tiles
     concats       operands that are computed in the memory of their Concat
+    in_results    values that are computed in the memory of a result
+    reused        values that take over the memory of others
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     chains        the order of operands of associative chains
     kept          what loops slice and is yet computed before them, whole, and why
 
-Threads of products and copies, and the memory that Scatters, inner loops and branches take over,
-are still chosen while code is generated.
+Threads of products and copies are still chosen while code is generated.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Block, Kernel, Loop, Node
+from treadle.jit.kernel.ir import Block, Kernel, Loop, Node, SymbolicDim
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
@@ -35,13 +37,15 @@ from treadle.jit.schedule.carried_storage import (
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
-from treadle.jit.schedule.layouts.columns import ColumnFacts, Columns, columns_of
+from treadle.jit.schedule.layouts.columns import Columns, columns_of
 from treadle.jit.schedule.layouts.concat_operands import (
     ConcatFacts,
     ConcatOperands,
     concat_operands,
 )
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.packing import Packing, packings
+from treadle.jit.schedule.layouts.result_memory import in_results
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
@@ -49,6 +53,7 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
+from treadle.jit.schedule.reused_memory import ReusedMemory, ReuseFacts, reused_memory
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
@@ -71,8 +76,11 @@ class Schedule:
     loops: Mapping[Node, LoopSchedule]
     distributed: Mapping[Node, Distribution]
     packings: Mapping[Node, tuple[Packing, ...]]
+    order: MemoryOrder
     columns: Mapping[Node, Columns]
     concats: ConcatOperands
+    in_results: Mapping[Node, int]
+    reused: ReusedMemory
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
@@ -94,8 +102,17 @@ class Schedule:
         return found
 
 
-def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) -> Schedule:
-    """The schedule of a kernel; `has_pool`: it can share work with treadle's threads."""
+def schedule_kernel(
+    kernel: Kernel,
+    target: Target,
+    exact: Collection[SymbolicDim] = (),
+    *,
+    has_pool: bool = True,
+) -> Schedule:
+    """The schedule of a kernel; `exact` are the extents known before it runs.
+
+    `has_pool`: it can share work with treadle's threads.
+    """
     storage = assign_storage(kernel)
     loops = {
         node: _loop_schedule(kernel, node, storage, target)
@@ -111,23 +128,30 @@ def schedule_kernel(kernel: Kernel, target: Target, *, has_pool: bool = True) ->
     found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
     parallelism = _parallelism(kernel, target, storage, loops, found, blocks)
-    chains = reassociated(kernel, storage.readers)
-    packed = packings(kernel, storage, distributed, target)
-    kept = producers(kernel).kept
-    columns = _columns(kernel, storage, loops)
     concats = concat_operands(ConcatFacts(kernel, storage, set(_swapped(loops))), blocks)
+    carried = {node.op.body: of.carried for node, of in loops.items() if isinstance(node.op, Loop)}
+    order = MemoryOrder(storage, carried, concats.into)
+    own = in_results(kernel, storage, exact)
+    columns = {
+        node: columns_of(node, kernel, order)
+        for node, of in loops.items()
+        if not isinstance(of.strategy, Tiling)
+    }
     return Schedule(
         storage,
         loops,
         distributed,
-        packed,
+        packings(kernel, order, distributed, target),
+        order,
         columns,
         concats,
+        own,
+        reused_memory(ReuseFacts(kernel, order, found, blocks, own)),
         found,
         blocks,
         parallelism,
-        chains,
-        kept,
+        reassociated(kernel, storage.readers),
+        producers(kernel).kept,
     )
 
 
@@ -137,20 +161,6 @@ def _swapped(loops: Mapping[Node, LoopSchedule]) -> Iterator[Node]:
         assert isinstance(node.op, Loop)
         kept = zip(node.op.nexts, found.carried, strict=True)
         yield from (after for after, storage in kept if isinstance(storage, DoubleBuffer))
-
-
-def _columns(
-    kernel: Kernel, storage: StorageMap, loops: Mapping[Node, LoopSchedule]
-) -> Mapping[Node, Columns]:
-    carried = {
-        node.op.body: found.carried for node, found in loops.items() if isinstance(node.op, Loop)
-    }
-    facts = ColumnFacts(kernel, storage, carried)
-    return {
-        node: columns_of(node, facts)
-        for node, found in loops.items()
-        if not isinstance(found.strategy, Tiling)
-    }
 
 
 def _parallelism(

@@ -2,7 +2,7 @@
 
     loop 0: in order
       not tiling: reduce is not elementwise
-      storage of carried values: buffer
+      storage of carried values: buffer, updated in place
       carried 0 float32[8]: affine, reads 0 at (i0), last read by add
       parallel: 0.0
       not sunk into it: exp: float32[?]: exp is quicker for many iterations at once
@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from treadle.jit.kernel.ir import Loop, Node, Reduce
-from treadle.jit.kernel.traversal import words_of
-from treadle.jit.schedule.carried_storage import show_storage
+from treadle.jit.kernel.ir import Block, Loop, Node, Reduce
+from treadle.jit.kernel.traversal import word_of, words_of
+from treadle.jit.schedule.carried_storage import SingleBuffer, show_storage
 from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
@@ -50,7 +50,8 @@ def _lines(schedule: Schedule) -> Iterator[str]:
     bodies = {node.op.body for node in schedule.loops if isinstance(node.op, Loop)}
     for block, steps in schedule.blocks.items():
         if block not in bodies:
-            yield from (f"{block.name}: {line}" for line in _nests(steps, None, schedule))
+            lines = *_nests(steps, None, schedule), *_reused(block, schedule)
+            yield from (f"{block.name}: {line}" for line in lines)
     places = Counter(schedule.storage.storage_of.values())
     words = [f"{places[kind]} {name}" for kind, name in _PLACES.items() if places[kind]]
     yield f"values: {', '.join(words)}"
@@ -102,7 +103,8 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     assert isinstance(node.op, Loop)
     yield from (f"not {name}: {reason}" for name, reason in found.declined.items())
     if found.carried:
-        yield f"storage of carried values: {', '.join(map(show_storage, found.carried))}"
+        words = (_storage_words(node.op, number, schedule) for number in range(len(found.carried)))
+        yield f"storage of carried values: {'; '.join(words)}"
     yield from dependence_lines(dependence_of(node.op))
     consumer = consumer_of(node)
     reason = "" if consumer is None else obstacle(node, consumer)
@@ -120,3 +122,22 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     yield from _nests(schedule.steps_of(node.op.body), node.op, schedule)
     inside = [each for each in schedule.concats.into if each.home is node.op.body]
     yield from (f"computed in the memory of its concat: {words_of([each])}" for each in inside)
+    yield from _reused(node.op.body, schedule)
+
+
+def _storage_words(loop: Loop, number: int, schedule: Schedule) -> str:
+    """The storage of a carried value, and how its next value gets there."""
+    state, after, reused = loop.states[number], loop.nexts[number], schedule.reused
+    kept = schedule.order.carried[loop.body][number]
+    if not isinstance(kept, SingleBuffer) or after is state:
+        return show_storage(kept)
+    saved = ", saved before others are" if after in reused.saved else ""
+    way = "updated in place" if state in reused.updated else f"the next value is copied{saved}"
+    return f"{show_storage(kept)}, {way}"
+
+
+def _reused(block: Block, schedule: Schedule) -> Iterator[str]:
+    """Scatters, and results of loops and branches, that take over the memory of a value."""
+    for node, old in schedule.reused.taken.items():
+        if node.home is block and schedule.storage.storage_of[node] is Storage.BUFFER:
+            yield f"in the memory of {word_of(old)}: {words_of([node])}"

@@ -239,9 +239,9 @@ def recorded_results(
     if not context.kernel.is_recorded or context.tile or node.home is not context.kernel.main:
         return []
     return [
-        context.bound[each.part]
+        context.schedule.in_results[each.part]
         for each in stacks
-        if each.part in context.bound
+        if each.part in context.schedule.in_results
         and each.memory is not None
         and each.rows_of_columns is None
         and each.stack.axis == 0

@@ -110,7 +110,7 @@ def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Beg
     assert isinstance(op, Loop)
     operands = list(node.operands)
     limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
-    begin_states(context, node, op, operands, {})
+    begin_states(context, node, op, operands)
     stacks = stacked_outputs(context, node, op, limit)
     for stack in stacks:
         if stack.memory is not None:

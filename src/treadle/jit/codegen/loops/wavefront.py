@@ -25,7 +25,7 @@ from treadle.ir import DType
 from treadle.jit.codegen import iteration_limit, memory_limit
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.fused_nest import IterationEnd
+from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
@@ -41,7 +41,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.wavefront import Wavefront
 
-EmitBlock = Callable[[CodegenContext, Block, IterationEnd], None]
+EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 _LEAST_ROWS = 4
 
 
@@ -114,7 +114,7 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
             type_ = register_type(state.dtype)
             e.access.keep(state, [b.load(variable, typ=type_) for variable in variables])
         own = Block("rows", outer.body.parent, True, [n for n in grid.own if n is not grid.row])
-        emit_block(e, own, IterationEnd())
+        emit_block(e, own, {})
         for node, room in rooms.items():
             address = b.gep(
                 room.pointer, [e.builder.index(lane)], source_etype=register_type(node.dtype)

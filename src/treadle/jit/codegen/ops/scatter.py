@@ -1,7 +1,7 @@
 """Scatter: writes elements by index, in place if the old value is not read any more.
 
-A carried value that is only scattered to is updated in place (carried/in_place.py), so an iteration
-costs only its updates. Other tensors are copied once, at the first of several Scatters.
+A carried value that is only scattered to is updated in place (schedule/reused_memory.py), so an
+iteration costs only its updates. Other tensors are copied once, at the first of several Scatters.
 """
 
 from __future__ import annotations
@@ -10,23 +10,19 @@ from typing import Any
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
-from treadle.jit.codegen.carried.in_place import is_in
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.fused_nest import FusedNests
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Concat, Gather, Node, Result, Scatter, Take, static_shape
+from treadle.jit.kernel.ir import Node, Scatter, static_shape
 from treadle.jit.schedule.storage import Storage
 
-_FRESH = (Scatter, Concat, Gather, Take, Result)
 
-
-def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None:
+def emit_scatter(context: CodegenContext, node: Node) -> None:
     """The tensor with the updates applied, in registers or memory."""
     t = context.access
-    buffer = _target(context, node, nests)
+    buffer = _target(context, node)
     _write(context, node, buffer)
     if t.storage_of(node) is Storage.REGISTERS:
         t.keep(node, [t.load(buffer, Flat(position)) for position in range(node.size)])
@@ -34,41 +30,19 @@ def emit_scatter(context: CodegenContext, node: Node, nests: FusedNests) -> None
     t.buffers[node] = buffer
 
 
-def _target(context: CodegenContext, node: Node, nests: FusedNests) -> Buffer:
+def _target(context: CodegenContext, node: Node) -> Buffer:
     """The memory of the old value, if it can be reused, or a copy of it."""
     data = node.operands[0]
     if context.access.storage_of(node) is Storage.REGISTERS:
         shape = static_shape(node)
         pointer = context.builder.variable(memory_type(node.dtype), count=max(node.size, 2))
         buffer = Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
-    elif _may_take(context, node, nests):
+    elif node in context.schedule.reused.taken:
         return context.access.buffers[data]
     else:
         buffer = allocate(context, node)
     copy_node(context, data, buffer)
     return buffer
-
-
-def _may_take(context: CodegenContext, node: Node, nests: FusedNests) -> bool:
-    data, *others = node.operands
-    if (
-        data not in context.access.buffers
-        or data in others
-        or node in context.bound
-        or data in context.kernel.results
-    ):
-        return False
-    state = nests.ending.into.get(node)
-    is_state = state is not None and is_in(context, data, state)
-    is_own = (
-        isinstance(data.op, _FRESH)
-        and data.home is node.home
-        and context.access.buffers[data].is_dense
-    )
-    if not (is_state or is_own):
-        return False
-    readers = context.access.places.readers.get(data, ())
-    return all(reader is node or nests.order.is_over(reader, data) for reader in readers)
 
 
 def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:

@@ -6,24 +6,12 @@ some iterations are rows until a tile is full (`codegen/ops/column_tiles.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from treadle.jit.kernel.ir import (
-    Block,
-    CarriedArg,
-    Concat,
-    Kernel,
-    Loop,
-    Node,
-    Number,
-    Result,
-    ScanSlice,
-    Shape,
-)
-from treadle.jit.schedule.carried_storage import CarriedStorage, DoubleBuffer, SingleBuffer
-from treadle.jit.schedule.loops.facts import is_extent_of, read_result
+from treadle.jit.kernel.ir import Kernel, Loop, Node, Number, ScanSlice, Shape
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder, grows
+from treadle.jit.schedule.loops.facts import read_result
 from treadle.jit.schedule.storage import (
     MAX_SCALARS_PER_VALUE,
     Storage,
@@ -45,31 +33,26 @@ class Columns:
         return ", ".join(f"{word} {number}" for word, number in counts if number)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ColumnFacts:
-    """What columns are decided from; `carried` is the storage of carried values, by their body."""
-
-    kernel: Kernel
-    storage: StorageMap
-    carried: Mapping[Block, Sequence[CarriedStorage]]
-
-
-def columns_of(node: Node, facts: ColumnFacts) -> Columns:
+def columns_of(node: Node, kernel: Kernel, order: MemoryOrder) -> Columns:
     """The columns of a loop that does not run tile by tile."""
     op = node.op
     assert isinstance(op, Loop)
     items = (each for each in op.body.nodes if isinstance(each.op, ScanSlice))
     numbers = range(len(op.states), len(op.states) + len(op.stacks))
     return Columns(
-        tuple(item for item in items if _is_column(item, facts)),
-        tuple(number for number in numbers if _is_stacked_column(node, op, number, facts)),
+        tuple(item for item in items if _is_column(item, order)),
+        tuple(
+            number
+            for number in numbers
+            if _is_stacked_column(node, op, number, kernel, order.storage)
+        ),
     )
 
 
-def _is_column(item: Node, facts: ColumnFacts) -> bool:
+def _is_column(item: Node, order: MemoryOrder) -> bool:
     op, source = item.op, item.operands[0]
     assert isinstance(op, ScanSlice)
-    storage_of = facts.storage.storage_of
+    storage_of = order.storage.storage_of
     if storage_of[item] is not Storage.INLINE:
         return False
     count, axis = source.shape[op.axis], op.axis
@@ -78,13 +61,15 @@ def _is_column(item: Node, facts: ColumnFacts) -> bool:
         if axes is None or axes[0] != axis:
             return False
         source, axis = source.operands[0], len(item.shape)
-    return _are_columns(item.shape, count, axis) and _is_dense(source, facts)
+    return _are_columns(item.shape, count, axis) and order.is_dense(source)
 
 
-def _is_stacked_column(node: Node, op: Loop, number: int, facts: ColumnFacts) -> bool:
+def _is_stacked_column(
+    node: Node, op: Loop, number: int, kernel: Kernel, storage: StorageMap
+) -> bool:
     stack = op.stacks[number - len(op.states)]
-    part = read_result(facts.storage, facts.kernel, node, number)
-    if part is None or stack.reverse or not stack.axis or _grows(part):
+    part = read_result(storage, kernel, node, number)
+    if part is None or stack.reverse or not stack.axis or grows(part):
         return False
     return _are_columns(stack.element.shape, part.shape[stack.axis], stack.axis)
 
@@ -102,28 +87,3 @@ def _are_columns(item: Shape, count: Number, axis: int) -> bool:
         size > MAX_SCALARS_PER_VALUE and isinstance(last, int) and last >= MAX_SCALARS_PER_VALUE
     )
     return is_large and not (isinstance(count, int) and count < MAX_SCALARS_PER_VALUE)
-
-
-def _is_dense(source: Node, facts: ColumnFacts) -> bool:
-    """Whether a tensor will surely be in memory without gaps: not grown, nor a part of a Concat."""
-    if facts.storage.storage_of[source] in (Storage.INLINE, Storage.REGISTERS):
-        return False
-    if any(isinstance(each.op, Concat) for each in facts.storage.readers.get(source, ())):
-        return False
-    if isinstance(source.op, CarriedArg):
-        return _is_fixed(facts.carried[source.home][source.op.number])
-    if not isinstance(source.op, Result) or not isinstance(source.operands[0].op, Loop):
-        return True
-    loop, number = source.operands[0].op, source.op.number
-    if number < len(loop.states):
-        return _is_fixed(facts.carried[loop.body][number])
-    return not (loop.stacks[number - len(loop.states)].axis and _grows(source))
-
-
-def _is_fixed(storage: CarriedStorage) -> bool:
-    return isinstance(storage, SingleBuffer | DoubleBuffer)
-
-
-def _grows(part: Node) -> bool:
-    """Whether the length of a stacked output is known after its loop only."""
-    return any(is_extent_of(extent, part) for extent in part.shape)

@@ -21,7 +21,6 @@ from treadle.jit.kernel.ir import (
     Loop,
     MatMul,
     Node,
-    Reshape,
     ScanSlice,
     View,
     static_shape,
@@ -29,7 +28,8 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.layouts.large_products import is_streamed, panel_columns
-from treadle.jit.schedule.storage import Storage, StorageMap, keeps_order, stored_transpose
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _CACHE_LINE_BYTES = 64
 _PAGE_BYTES = 4096
@@ -61,16 +61,16 @@ class Packing:
 
 
 def packings(
-    kernel: Kernel, storage: StorageMap, distributed: Collection[Node], target: Target
+    kernel: Kernel, order: MemoryOrder, distributed: Collection[Node], target: Target
 ) -> Mapping[Node, tuple[Packing, ...]]:
     """The matrices packed before each loop; `distributed` are products of many iterations."""
-    facts = _Facts(storage, distributed, target)
+    facts = _Facts(order, distributed, target)
     return dict(_packings(kernel.main, set(), set(), facts))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Facts:
-    storage: StorageMap
+    order: MemoryOrder
     distributed: Collection[Node]
     target: Target
 
@@ -94,13 +94,13 @@ def _packings(
 
 def _made(loop: Node, there: Collection[Node], facts: _Facts) -> Iterator[Packing]:
     assert isinstance(loop.op, Loop)
-    storage, distributed = facts.storage, facts.distributed
+    order, distributed = facts.order, facts.distributed
     inside = list(all_nodes(loop.op.body))
-    matrices = dict.fromkeys(_matrices(loop.op, inside, storage, distributed))
+    matrices = dict.fromkeys(_matrices(loop.op, inside, order, distributed))
     for matrix in matrices:
         readers = tuple(node for node in inside if matrix in node.operands)
         panel = _panel(matrix, readers, facts)
-        if matrix in there or not (panel or _is_worth_it(matrix, storage)):
+        if matrix in there or not (panel or _is_worth_it(matrix, order)):
             continue
         may_skip = all(node in distributed and stored_transpose(node) for node in readers)
         is_made_before = isinstance(matrix.op, Constant) or not may_skip
@@ -116,25 +116,25 @@ def _panel(matrix: Node, readers: Sequence[Node], facts: _Facts) -> int:
 
 
 def _matrices(
-    loop: Loop, inside: Collection[Node], storage: StorageMap, distributed: Collection[Node]
+    loop: Loop, inside: Collection[Node], order: MemoryOrder, distributed: Collection[Node]
 ) -> Iterator[Node]:
     """The right operands of products in a loop that do not change in it."""
     for node in inside:
-        if isinstance(node.op, MatMul) and storage.storage_of[node] is Storage.BUFFER:
+        if isinstance(node.op, MatMul) and order.storage.storage_of[node] is Storage.BUFFER:
             right = node.operands[1]
             is_outside = right.home.depth < loop.body.depth
             is_matrix = is_outside and right.is_static and len(right.shape) == 2
-            if is_matrix and (node in distributed or not _is_read_as_stored(node, storage)):
+            if is_matrix and (node in distributed or not _is_read_as_stored(node, order)):
                 yield right
 
 
-def _is_read_as_stored(product: Node, storage: StorageMap) -> bool:
+def _is_read_as_stored(product: Node, order: MemoryOrder) -> bool:
     """Whether a product reads the rows of its matrix, or of its transpose, where they are."""
-    is_in_rows = is_streamed(product) and _has_rows(product.operands[1], storage)
+    is_in_rows = is_streamed(product) and order.has_rows(product.operands[1])
     return is_in_rows or stored_transpose(product) is not None
 
 
-def _is_worth_it(matrix: Node, storage: StorageMap) -> bool:
+def _is_worth_it(matrix: Node, order: MemoryOrder) -> bool:
     """Whether a matrix is large enough to pack, and its rows are badly aligned."""
     if matrix.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS):
         return False
@@ -142,35 +142,8 @@ def _is_worth_it(matrix: Node, storage: StorageMap) -> bool:
     if rows * columns < _MIN_PACKED_ELEMENTS or columns < 2:
         return False
     size = columns * matrix.dtype.numpy.itemsize
-    is_turned = isinstance(matrix.op, View | ScanSlice) and not _has_rows(matrix, storage)
+    is_turned = isinstance(matrix.op, View | ScanSlice) and not order.has_rows(matrix)
     return is_turned or size % _CACHE_LINE_BYTES != 0 or size % _PAGE_BYTES == 0
-
-
-def _has_rows(node: Node, storage: StorageMap) -> bool:
-    """Whether neighbouring elements along the last axis will be neighbours in memory."""
-    if storage.storage_of[node] is not Storage.INLINE:
-        return storage.storage_of[node] is not Storage.REGISTERS
-    match node.op:
-        case ScanSlice(axis, _):
-            is_last = axis == len(node.operands[0].shape) - 1
-            return not is_last and _has_rows(node.operands[0], storage)
-        case View(axes) if axes:
-            last = len(node.shape) - 1
-            *others, own = axes
-            is_apart = all(number != last for axis in others for number, _ in axis.terms)
-            return is_apart and (last, 1) in own.terms and _has_rows(node.operands[0], storage)
-        case Reshape():
-            return _is_laid(node, storage)
-    return False
-
-
-def _is_laid(node: Node, storage: StorageMap) -> bool:
-    """Whether a Reshape has the elements of a node in memory in order."""
-    while storage.storage_of[node] is Storage.INLINE and isinstance(node.op, Reshape | View):
-        if isinstance(node.op, View) and not keeps_order(node):
-            return False
-        node = node.operands[0]
-    return storage.storage_of[node] in (Storage.NEST, Storage.BUFFER)
 
 
 def _stride(columns: int, dtype: DType) -> int:

@@ -1,0 +1,246 @@
+"""Memory that values take over from values that are not read any more.
+
+A Scatter writes into the memory of the tensor that it changes; a result of an inner loop or of a
+branch has that of the value it starts from (update_chains.py); what a side of a branch computes
+anew overwrites that value; the next value of a carried array has the array's own memory. Each does
+so only if all readers of the old value have run. Other next values are copied at the end of an
+iteration, after they were saved where another copy would overwrite them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    Concat,
+    Gather,
+    Kernel,
+    Loop,
+    Node,
+    Result,
+    Scatter,
+    Take,
+)
+from treadle.jit.kernel.traversal import inner_blocks, yielded
+from treadle.jit.schedule.carried_storage import DoubleBuffer, SingleBuffer
+from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.pipelines import Pipelines
+from treadle.jit.schedule.read_order import ReadOrder
+from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.update_chains import computed_anew, link_of, update_chains
+
+_OWN_MEMORY = (Scatter, Concat, Gather, Take, Result)
+"""Operations whose memory no other value is in, unless it has been taken over."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReusedMemory:
+    """The values that take over memory.
+
+    `taken`: the value whose memory another has. `updated`: carried arrays whose next value has
+    their memory. `saved`: next values that are read from memory which others are copied to.
+    """
+
+    taken: Mapping[Node, Node]
+    updated: Collection[Node]
+    saved: Collection[Node]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReuseFacts:
+    """What this is decided from; `in_results` are computed in the memory of a result."""
+
+    kernel: Kernel
+    order: MemoryOrder
+    pipelines: Pipelines
+    blocks: Mapping[Block, tuple[Step, ...]]
+    in_results: Collection[Node]
+
+
+def reused_memory(facts: ReuseFacts) -> ReusedMemory:
+    """The memory that values of a kernel take over."""
+    made = _Reuse(facts)
+    made.block(facts.kernel.main, _Chains())
+    return ReusedMemory(made.taken, made.updated, made.saved)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Chains:
+    """What a block may update: `into` are carried arrays by the links of their update chains.
+
+    `over` are values that readers outside the block have read completely, with these; `anew` are
+    results of a branch's side, and the values that they may overwrite.
+    """
+
+    into: Mapping[Node, Node] = field(default_factory=dict)
+    over: frozenset[tuple[Node, Node]] = frozenset()
+    anew: Mapping[Node, Node] = field(default_factory=dict)
+
+
+class _Reuse:
+    """What is found block by block; `holder` is the first value in the memory of another."""
+
+    def __init__(self, facts: ReuseFacts) -> None:
+        self.facts, self.storage = facts, facts.order.storage
+        self.taken: dict[Node, Node] = {}
+        self.holder: dict[Node, Node] = {}
+        self.updated, self.saved = set[Node](), set[Node]()
+
+    def block(self, block: Block, chains: _Chains) -> None:
+        """Follow the steps of a block in order."""
+        order = ReadOrder(block, self.storage, over=chains.over)
+        for step in self.facts.blocks[block]:
+            if isinstance(step, Nest):
+                self._nest(step, chains, order)
+                order.done.update(step.nodes)
+                continue
+            match step.op:
+                case Scatter() if self._may_overwrite(step, chains, order):
+                    self._take(step, step.operands[0])
+                case Loop():
+                    self._loop(step, self._results(step, chains, order))
+                case Branch():
+                    self._branch(step, chains, order)
+            order.done.add(step)
+
+    def _take(self, node: Node, old: Node) -> None:
+        self.taken[node] = old
+        self.holder[node] = self._holder(old)
+
+    def _holder(self, node: Node) -> Node:
+        return self.holder.get(node, node)
+
+    def _nest(self, nest: Nest, chains: _Chains, order: ReadOrder) -> None:
+        for node in nest.nodes:
+            base = chains.anew.get(node)
+            if node in nest.in_place:
+                self._take(node, nest.in_place[node])
+            elif base is not None and order.are_over(base, nest.nodes):
+                self._take(node, base)
+
+    def _may_overwrite(self, node: Node, chains: _Chains, order: ReadOrder) -> bool:
+        """Whether a Scatter changes its tensor where it is."""
+        data, *others = node.operands
+        results = self.facts.kernel.results
+        if Storage.BUFFER is not self.storage.storage_of[node] or data in others:
+            return False
+        if node in self.facts.in_results or data in results:
+            return False
+        state = chains.into.get(node)
+        is_own = isinstance(data.op, _OWN_MEMORY) and data.home is node.home
+        if not (
+            (state is not None and self._is_in(data, state))
+            or (is_own and self.facts.order.is_dense(data))
+        ):
+            return False
+        return all(each is node or order.is_over(each, data) for each in self._readers(data))
+
+    def _readers(self, node: Node) -> Iterable[Node]:
+        return self.storage.readers.get(node, ())
+
+    def _is_in(self, node: Node, state: Node) -> bool:
+        """Whether a node is in the memory of a carried array."""
+        return self._holder(node) is self._holder(state)
+
+    def _results(self, node: Node, chains: _Chains, order: ReadOrder) -> dict[Node, Node]:
+        """The results of a loop or branch that have the memory of the value they start from."""
+        found: dict[Node, Node] = {}
+        if node in self.facts.pipelines.found or node in self.facts.pipelines.later:
+            return found
+        for part in self._readers(node):
+            if isinstance(part.op, Result) and part in chains.into:
+                link = link_of(part)
+                assert link is not None
+                base, state = link[1], chains.into[part]
+                if self._is_free(node, part, base, order) and self._is_in(base, state):
+                    found[part] = base
+        return found
+
+    def _is_free(self, node: Node, part: Node, base: Node, order: ReadOrder) -> bool:
+        """Whether only this result of a loop or branch will read the value again."""
+        if self.storage.storage_of[part] is not Storage.BUFFER or base in self.facts.kernel.results:
+            return False
+        inside: tuple[Block, ...] = ()
+        if isinstance(node.op, Loop):
+            if node.operands.count(base) != 1 or base in yielded(node):
+                return False
+        elif yielded(node).count(base) != _ends(node, part).count(base):
+            return False
+        else:
+            inside = inner_blocks(node)
+        return all(
+            each is node or _is_inside(each, inside) or order.is_over(each, base)
+            for each in self._readers(base)
+        )
+
+    def _loop(self, node: Node, results: Mapping[Node, Node]) -> None:
+        op = node.op
+        assert isinstance(op, Loop)
+        carried = self.facts.order.carried[op.body]
+        for part, base in results.items():
+            assert isinstance(part.op, Result)
+            if isinstance(carried[part.op.number], SingleBuffer | DoubleBuffer):
+                self._take(part, base)
+        into = update_chains(op)
+        self.block(op.body, _Chains(into))
+        own = {step for step in self.facts.blocks[op.body] if isinstance(step, Nest)}
+        replaced = {node: state for nest in own for node, state in nest.in_place.items()}
+        pairs = list(zip(op.states, op.nexts, carried, strict=True))
+        for state, after, _ in pairs:
+            if replaced.get(after) is state or (after in into and self._is_in(after, state)):
+                self.updated.add(state)
+        changed = {
+            self._holder(each) for each, _, kept in pairs if not isinstance(kept, DoubleBuffer)
+        }
+        for state, after, kept in pairs:
+            is_copied = isinstance(kept, SingleBuffer) and state not in {after, *self.updated}
+            if is_copied and self._is_read_from(changed, after):
+                self.saved.add(after)
+
+    def _is_read_from(self, changed: Collection[Node], node: Node) -> bool:
+        """Whether a value is read from memory that will hold a next value."""
+        kind = self.storage.storage_of[node]
+        if kind is Storage.INLINE:
+            return any(self._is_read_from(changed, operand) for operand in node.operands)
+        if kind is Storage.REGISTERS:
+            return False
+        if isinstance(node.op, CarriedArg):
+            carried = self.facts.order.carried[node.home][node.op.number]
+            return not isinstance(carried, DoubleBuffer)
+        return self._holder(node) in changed
+
+    def _branch(self, node: Node, chains: _Chains, order: ReadOrder) -> None:
+        op, results = node.op, self._results(node, chains, order)
+        assert isinstance(op, Branch)
+        for part, base in results.items():
+            self._take(part, base)
+        for block in inner_blocks(node):
+            over, anew = set(chains.over), {}
+            for part, base in results.items():
+                assert isinstance(part.op, Result)
+                over |= {(r, base) for r in self._readers(base) if not _is_inside(r, (block,))}
+                result = computed_anew(op, block, part.op.number)
+                if result is not None:
+                    anew[result] = base
+            into = chains.into if results else {}
+            self.block(block, _Chains(into, frozenset(over), anew))
+
+
+def _ends(node: Node, part: Node) -> tuple[Node, Node]:
+    """The values that both sides of a Branch return for this result."""
+    assert isinstance(node.op, Branch)
+    assert isinstance(part.op, Result)
+    number = part.op.number
+    return node.op.then_results[number], node.op.otherwise_results[number]
+
+
+def _is_inside(node: Node, blocks: tuple[Block, ...]) -> bool:
+    block: Block | None = node.home
+    while block is not None and block not in blocks:
+        block = block.parent
+    return block is not None

@@ -1,0 +1,101 @@
+"""Which values take over the memory of others, as the schedule says it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of, run_kernel
+from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
+
+TARGET = Target("", "", "", vector_bytes=64, registers=32, has_fma=True)
+
+PUT = """kernel
+  %x0: float32[40,4] = input 0
+  %u: float32[40,4] = input 1
+  %1 = loop length 5 extent 5 carries %x = %x0
+    %x: float32[40,4] = carried 0
+    %i: int64[] = induction variable
+    %k: int64[1] = reshape %i
+    %at: int64[1,1] = reshape %i
+    %row: float32[1,4] = take along 0 of %u, %k
+    %next: float32[40,4] = scatter (at 0, i1) into %x, %row, %at
+    yield %next
+  %last: float32[40,4] = result 0 of %1
+  return %last"""
+
+CHOICE = PUT.replace(
+    "    %next: float32[40,4] = scatter (at 0, i1) into %x, %row, %at\n",
+    """    %two: int64[] = constant 2
+    %odd: int64[] = mod %i, %two
+    %is_odd: bool[] = cast %odd
+    %2 = if %is_odd
+      %put: float32[40,4] = scatter (at 0, i1) into %x, %row, %at
+      yield %put
+    else
+      yield %x
+    %next: float32[40,4] = result 0 of %2
+""",
+)
+
+SWAPPED = """kernel
+  %a0: float32[40] = input 0
+  %b0: float32[40] = input 1
+  %1 = loop length 5 extent 5 carries %a = %a0, %b = %b0
+    %a: float32[40] = carried 0
+    %b: float32[40] = carried 1
+    yield %b, %a
+  %last: float32[40] = result 0 of %1
+  %other: float32[40] = result 1 of %1
+  return %last, %other"""
+
+
+def memory_lines(text: str) -> str:
+    """What the schedule of a kernel says of the memory of its values."""
+    lines = show_schedule(schedule_kernel(kernel_of(text), TARGET)).splitlines()
+    found = [line.strip() for line in lines if "in the memory of" in line or "storage of" in line]
+    return "\n".join(found)
+
+
+IN_PLACE = "storage of carried values: buffer, updated in place"
+COPIED = "storage of carried values: buffer, the next value is copied"
+SCATTER = "in the memory of carriedarg: scatter: float32[40,4]"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (PUT, [IN_PLACE, SCATTER]),
+        (CHOICE, [IN_PLACE, "in the memory of carriedarg: result: float32[40,4]",
+                  f"then: {SCATTER}"]),
+        (PUT.replace("    yield %next", "    %sum: float32[4] = reduce add over (0) of %x\n"
+                     "    yield %next\n    stack %sum along 0")
+            .replace("return %last", "%all: float32[5,4] = result 1 of %1\n  return %last, %all"),
+         [COPIED]),
+        (PUT.replace("of %u, %k", "of %x, %k"), [IN_PLACE, SCATTER]),
+        (PUT.replace("scatter (at 0, i1) into %x, %row, %at", "scatter (i0, i1) into %x, %turned")
+            .replace("    %next", "    %turned: float32[40,4] = view (-1*i0+39, i1) of %x\n"
+                     "    %next"),
+         [COPIED]),
+        (CHOICE.replace("else\n      yield %x", "else\n      yield %u"), [COPIED]),
+        (SWAPPED, ["storage of carried values: "
+                   + "; ".join(["buffer, the next value is copied, saved before others are"] * 2)]),
+        (SWAPPED.replace("yield %b, %a", "yield %a, %b"),
+         ["storage of carried values: buffer; buffer"]),
+    ],
+    ids=["a scatter", "a side of a branch", "the old value is read later", "a row of itself",
+         "a view of itself", "a side that gives another value", "exchanged", "unchanged"],
+)  # fmt: skip
+def test_memory_is_taken_over_only_where_nothing_reads_it(text, wanted):
+    assert memory_lines(text).splitlines() == wanted
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_exchanged_values(trips, rng: np.random.Generator):
+    a, b = rng.random((2, 40), np.float32)
+    text = SWAPPED.replace("length 5 extent 5", f"length {trips} extent {trips}")
+    found = run_kernel(text, a, b)
+    for got, wanted in zip(found, (a, b) if trips % 2 == 0 else (b, a), strict=True):
+        np.testing.assert_array_equal(got, wanted)
