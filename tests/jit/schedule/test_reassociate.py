@@ -3,9 +3,14 @@
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of
+from treadle.jit.kernel.ir import Loop
+from treadle.jit.kernel.target import Target
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import assign_storage
 
+TARGET = Target("", "", "", vector_bytes=64, registers=32, has_fma=True)
 LOOP = """
 kernel
   %start: {type}[] = input 0
@@ -26,7 +31,9 @@ def chains(text: str) -> dict[str, list[str]]:
     """The operands of each chain in their new order, by the name of its last node."""
     kernel = kernel_of(text)
     names = names_of(text, kernel)
-    found = reassociated(kernel, assign_storage(kernel).readers)
+    storage = assign_storage(kernel)
+    loops = [node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
+    found = reassociated([LoopFacts(kernel, node, storage, TARGET, ()) for node in loops])
     return {names[last]: [names[node] for node in nodes] for last, nodes in found.items()}
 
 

@@ -97,6 +97,14 @@ def is_own_index(access: AccessMap, rank: int) -> bool:
     return access == identity(rank)
 
 
+def shift_of(access: AccessMap, rank: int) -> tuple[int, ...] | None:
+    """The offsets of an access from the own index of a reader of this rank; None if others."""
+    places = [each for each in access if isinstance(each, AffineIndex)]
+    if [each.terms for each in places] != [own(axis).terms for axis in range(rank)]:
+        return None
+    return tuple(each.offset for each in places)
+
+
 def composed(outer: AccessMap, inner: AccessMap) -> AccessMap:
     """The access to an operand's operand: `outer` leads to the operand, `inner` on from there."""
     return tuple(_substituted(index, outer) for index in inner)

@@ -14,6 +14,8 @@ from itertools import pairwise
 from math import prod
 
 from treadle.jit.kernel.ir import Concat, Elementwise, Node, static_shape
+from treadle.jit.schedule.access import shift_of
+from treadle.jit.schedule.op_accesses import accesses_of
 
 Pieces = tuple[tuple[int, ...], ...]
 """Along each axis the starts of the pieces, and the end of the last one."""
@@ -43,15 +45,12 @@ def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) ->
 
 
 def _inner(node: Node, start: tuple[int, ...]) -> Iterable[tuple[Node, tuple[int, ...]]]:
-    """The nodes of its shape, or a part of it, that a node reads, and their place in the nest."""
-    match node.op:
-        case Elementwise():
-            yield from ((o, start) for o in node.operands if o.shape == node.shape)
-        case Concat(axis):
-            for operand in node.operands:
-                yield operand, start
-                at = start[axis] + static_shape(operand)[axis]
-                start = (*start[:axis], at, *start[axis + 1 :])
+    """What a function or a Concat reads at its own index, shifted or not, and its place there."""
+    if isinstance(node.op, Elementwise | Concat):
+        for operand, access in zip(node.operands, accesses_of(node), strict=True):
+            offsets = shift_of(access, len(node.shape))
+            if offsets is not None:
+                yield operand, tuple(map(int.__sub__, start, offsets))
 
 
 def together(all_cuts: Iterable[Pieces]) -> Pieces:

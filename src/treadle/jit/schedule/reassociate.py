@@ -8,28 +8,26 @@ functions with the same result in every order: on integers, and the maximum or m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from treadle.jit.kernel.ir import Block, CarriedArg, Elementwise, Kernel, Loop, Node
+from treadle.jit.kernel.ir import Elementwise, Node
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
-from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.loops.facts import LoopFacts
 
 _CARRIED_LATENESS = 1_000_000
 """The lateness of a carried value: later than everything else in an iteration."""
 
 
-def reassociated(
-    kernel: Kernel, readers: Mapping[Node, tuple[Node, ...]]
-) -> dict[Node, list[Node]]:
+def reassociated(loops: Iterable[LoopFacts]) -> dict[Node, list[Node]]:
     """The reordered operands of each chain, by its last node; only of chains that gain."""
     found: dict[Node, list[Node]] = {}
-    for node in all_nodes(kernel.main):
-        if isinstance(node.op, Loop):
-            late = _lateness(node.op.body, _circular(node.op))
-            for last in node.op.body.nodes:
-                leaves = list(_leaves(last, last, readers))
-                if len(leaves) > 2:
-                    found[last] = sorted(leaves, key=lambda leaf: late.get(leaf, 0))
+    for facts in loops:
+        readers = facts.storage.readers
+        leaves = {last: list(_leaves(last, last, readers)) for last in facts.op.body.nodes}
+        chains = {last: own for last, own in leaves.items() if len(own) > 2}
+        late = _lateness(facts) if chains else {}
+        for last, own in chains.items():
+            found[last] = sorted(own, key=lambda leaf: late.get(leaf, 0))
     return found
 
 
@@ -50,35 +48,25 @@ def _is_free(node: Node, last: Node) -> bool:
     return is_same and FUNCTIONS[op.function].is_reorderable(node.dtype)
 
 
-def _circular(loop: Loop) -> set[Node]:
-    """The states whose next value depends on their old one."""
-    reached = {state: _states(after) for state, after in zip(loop.states, loop.nexts, strict=True)}
-    for _ in loop.states:
-        reached = {
-            state: found.union(*(reached.get(each, set()) for each in found))
-            for state, found in reached.items()
-        }
-    return {state for state, found in reached.items() if state in found}
+def _lateness(facts: LoopFacts) -> dict[Node, int]:
+    """The number of steps between the previous iteration's values and a node.
 
-
-def _states(node: Node) -> set[Node]:
-    """The states of the same loop that a node depends on."""
-    found, seen, waiting = set[Node](), set[Node](), [node]
-    while waiting:
-        each = waiting.pop()
-        if each in seen:
-            continue
-        seen.add(each)
-        if isinstance(each.op, CarriedArg):
-            found.add(each)
-        waiting += each.operands
-    return found
-
-
-def _lateness(body: Block, circular: set[Node]) -> dict[Node, int]:
-    """The number of steps between the previous iteration's states and the node."""
-    late: dict[Node, int] = {}
-    for node in body.nodes:
+    A carried value that depends on its old one is later than everything else.
+    """
+    circular, late = _circular(facts), dict[Node, int]()
+    for node in facts.op.body.nodes:
         before = max((late.get(operand, 0) for operand in node.operands), default=0)
         late[node] = _CARRIED_LATENESS if node in circular else before + 1
     return late
+
+
+def _circular(facts: LoopFacts) -> set[Node]:
+    """The carried values whose next value depends on their old one, at any distance."""
+    pairs = zip(facts.op.states, facts.op.nexts, strict=True)
+    reached = {state: facts.dependence.states_of(after) for state, after in pairs}
+    for _ in reached:
+        reached = {
+            state: found.union(*(reached.get(each, frozenset()) for each in found))
+            for state, found in reached.items()
+        }
+    return {state for state, found in reached.items() if state in found}

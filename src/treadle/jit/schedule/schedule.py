@@ -114,11 +114,12 @@ def schedule_kernel(
     `has_pool`: it can share work with treadle's threads.
     """
     storage = assign_storage(kernel)
-    loops = {
-        node: _loop_schedule(kernel, node, storage, target)
+    facts = {
+        node: LoopFacts(kernel, node, storage, target, carried_storage(node.op, storage))
         for node in all_nodes(kernel.main)
         if isinstance(node.op, Loop)
     }
+    loops = {node: _loop_schedule(each) for node, each in facts.items()}
     distributed = {
         node: found
         for loop in loops
@@ -150,7 +151,7 @@ def schedule_kernel(
         found,
         blocks,
         parallelism,
-        reassociated(kernel, storage.readers),
+        reassociated(facts.values()),
         producers(kernel).kept,
     )
 
@@ -241,10 +242,8 @@ def _blocks(
             yield from _blocks(inner, around, storage, loops, pipelines)
 
 
-def _loop_schedule(kernel: Kernel, node: Node, storage: StorageMap, target: Target) -> LoopSchedule:
-    assert isinstance(node.op, Loop)
-    carried = carried_storage(node.op, storage)
-    strategy, declined = strategy_of(LoopFacts(kernel, node, storage, target, carried))
-    if isinstance(strategy, Tiling | RegisterTiling):
-        carried = without_double_buffers(carried)
+def _loop_schedule(facts: LoopFacts) -> LoopSchedule:
+    strategy, declined = strategy_of(facts)
+    is_tiled = isinstance(strategy, Tiling | RegisterTiling)
+    carried = without_double_buffers(facts.carried) if is_tiled else facts.carried
     return LoopSchedule(strategy, declined, carried)
