@@ -1,7 +1,7 @@
 """Emits fused loop nests: one nest computes all elements of several nodes of one shape.
 
 Members that are not read outside are never stored. `schedule/fusion.py` says which nodes share a
-nest, `schedule/reused_memory.py` which take over the memory of another value.
+nest, `schedule/layouts/reused_memory.py` which take over the memory of another value.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ from treadle.jit.schedule.layouts.concat_operands import (
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.layouts.result_memory import in_results
+from treadle.jit.schedule.layouts.reused_memory import ReusedMemory, ReuseFacts, reused_memory
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
@@ -53,7 +54,6 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
-from treadle.jit.schedule.reused_memory import ReusedMemory, ReuseFacts, reused_memory
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains

@@ -1,7 +1,8 @@
 """Scatter: writes elements by index, in place if the old value is not read any more.
 
-A carried value that is only scattered to is updated in place (schedule/reused_memory.py), so an
-iteration costs only its updates. Other tensors are copied once, at the first of several Scatters.
+A carried value that is only scattered to is updated in place
+(schedule/layouts/reused_memory.py), so an iteration costs only its updates. Other tensors are
+copied once, at the first of several Scatters.
 """
 
 from __future__ import annotations
