@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.jit.kernel_text import run_kernel
+from tests.jit.kernel_text import kernel_of, run_kernel
+from treadle.jit.kernel.ir import Reduce
+from treadle.jit.schedule.parallelism import is_beside_short_axis
 
 SUMS: dict[str, Callable[..., Any]] = {
     "add": np.sum, "max": np.max, "min": np.min, "mul": np.prod,
@@ -34,6 +36,60 @@ def test_terms_are_combined(
     """
     (found,) = run_kernel(text, x)
     np.testing.assert_array_equal(found, SUMS[function](x * x, axis=axes).astype(dtype))
+
+
+@pytest.mark.parametrize("function", SUMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int64"])
+@pytest.mark.parametrize(
+    ("whole", "axis", "keeps", "is_beside"),
+    [
+        ((20, 40, 3), 1, False, True),
+        ((9, 33, 2), 1, True, True),
+        ((100, 4), 0, False, True),
+        ((0, 40, 3), 1, False, True),
+        ((20, 40, 5), 1, False, False),
+        ((20, 31, 3), 1, False, False),
+        ((40, 20, 3), 0, False, False),
+    ],
+)
+def test_sums_beside_a_short_axis(
+    function: str,
+    dtype: str,
+    whole: tuple[int, ...],
+    axis: int,
+    keeps: bool,
+    is_beside: bool,
+    rng: np.random.Generator,
+) -> None:
+    x = rng.integers(0, 2, whole).astype(dtype)
+    kept = SUMS["max"](np.ones(whole), axis=axis, keepdims=keeps).shape if x.size else (0, 3)
+    shape = ",".join(map(str, kept))
+    given = ",".join(map(str, whole))
+    text = f"""
+    kernel
+      %x: {dtype}[{given}] = input 0
+      %m: {dtype}[{given}] = max %x, %x
+      %r: {dtype}[{shape}] = reduce {function} over ({axis}) of %m
+      return %r
+    """
+    (reduced,) = [node for node in kernel_of(text).main.nodes if isinstance(node.op, Reduce)]
+    assert is_beside_short_axis(reduced) == is_beside
+    (found,) = run_kernel(text, x)
+    wanted = SUMS[function](x, axis=axis, keepdims=keeps)
+    np.testing.assert_array_equal(found, wanted.astype(dtype))
+
+
+def test_nan_is_the_maximum_beside_a_short_axis() -> None:
+    text = """
+    kernel
+      %x: float32[5,64,3] = input 0
+      %r: float32[5,3] = reduce max over (1) of %x
+      return %r
+    """
+    x = np.zeros((5, 64, 3), np.float32)
+    x[2, 63, 1], x[3, 0, 2] = np.nan, np.inf
+    (found,) = run_kernel(text, x)
+    np.testing.assert_array_equal(found, x.max(1))
 
 
 def test_an_operand_of_two_reductions_is_computed_for_both(rng: np.random.Generator) -> None:

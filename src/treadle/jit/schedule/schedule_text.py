@@ -25,7 +25,7 @@ from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.index_set_splitting import count
-from treadle.jit.schedule.parallelism import Parallelism
+from treadle.jit.schedule.parallelism import Parallelism, is_beside_short_axis
 from treadle.jit.schedule.schedule import LoopSchedule, Schedule
 from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
 from treadle.jit.schedule.storage import Storage
@@ -94,7 +94,7 @@ def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[s
 def _reduction_words(node: Node, found: Parallelism) -> Iterator[str]:
     assert isinstance(node.op, Reduce)
     yield words_of([node])
-    is_last = len(node.operands[0].shape) - 1 in node.op.axes
+    is_last = len(node.operands[0].shape) - 1 in node.op.axes or is_beside_short_axis(node)
     yield f"vectors along {'the reduced axis' if is_last else 'the result'}"
     yield from found.sharing_words()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -23,7 +23,7 @@ from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, Reduce, static_shape
-from treadle.jit.schedule.parallelism import divided_axis
+from treadle.jit.schedule.parallelism import divided_axis, is_beside_short_axis
 from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
@@ -45,6 +45,8 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
     if rank - 1 in op.axes:
         with each_index(context, t.shape(node), context.schedule.parallelism_of(node)) as own:
             t.store(buffer, own, _one(context, node, op, own))
+    elif is_beside_short_axis(node) and context.tile is None:
+        _in_columns(context, node, op, buffer)
     else:
         _by_rows(context, node, op, buffer)
     t.buffers[node] = buffer
@@ -58,7 +60,7 @@ def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index])
     over = [t.extent(operand.shape[axis]) for axis in op.axes]
     if is_long_sum(function, dtype, over):
         return summed_in_blocks(context, dtype, over, partial(_block_sum, context, node, op, kept))
-    return _accumulated(context, node, op, over, partial(source_index, node, kept))
+    return _accumulated(context, node, op, over, [partial(source_index, node, kept)])[0]
 
 
 def _block_sum(
@@ -73,7 +75,21 @@ def _block_sum(
     def index_in_block(inner: Sequence[Index]) -> tuple[Index, ...]:
         return source_index(node, kept, (*around, context.builder.add(first, inner[0])))
 
-    return _accumulated(context, node, op, [count], index_in_block)
+    return _accumulated(context, node, op, [count], [index_in_block])[0]
+
+
+def _in_columns(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
+    """The elements along the short last axis of the result together: one pass over the operand."""
+    *shape, last = context.access.shape(node)
+    assert isinstance(last, int)
+    found = context.schedule.parallelism_of(node)
+    over = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
+    axis = found.shared_axis if shape else None
+    found = replace(found, nanoseconds=last * found.nanoseconds, shared_axis=axis)
+    with each_index(context, shape, found) as own:
+        places = [partial(source_index, node, (*own, k)) for k in range(last)]
+        for k, total in enumerate(_accumulated(context, node, op, over, places)):
+            context.access.store(buffer, (*own, k), total)
 
 
 def _accumulated(
@@ -81,11 +97,15 @@ def _accumulated(
     node: Node,
     op: Reduce,
     over: Sequence[Index],
-    index_of: Callable[[Sequence[Index]], tuple[Index, ...]],
-) -> Any:
-    """Accumulate the elements within the extents; LLVM vectorizes the loop."""
+    places: Sequence[Callable[[Sequence[Index]], tuple[Index, ...]]],
+) -> list[Any]:
+    """Accumulate the elements within the extents, for each index of the result in `places`.
+
+    LLVM vectorizes the loop.
+    """
     t, function, dtype = context.access, op.function, node.dtype
-    total = context.builder.variable(register_type(dtype), neutral(function, dtype))
+    type_ = register_type(dtype)
+    totals = [context.builder.variable(type_, neutral(function, dtype)) for _ in places]
     is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
     hints = ("unroll.disable",) if is_wide else ()
     with (
@@ -93,12 +113,14 @@ def _accumulated(
         context.builder.nest(extents, hints) as inner,
         t.scope(),
     ):
-        element = t.read(node.operands[0], index_of(moved_along(context, inner, axis, first)))
-        before = context.builder.builder.load(total, typ=register_type(dtype))
-        context.builder.builder.store(
-            combine(context.builder, function, dtype, before, element), total
-        )
-    return context.builder.builder.load(total, typ=register_type(dtype))
+        index = moved_along(context, inner, axis, first)
+        for total, place in zip(totals, places, strict=True):
+            element = t.read(node.operands[0], place(index))
+            before = context.builder.builder.load(total, typ=type_)
+            context.builder.builder.store(
+                combine(context.builder, function, dtype, before, element), total
+            )
+    return [context.builder.builder.load(total, typ=type_) for total in totals]
 
 
 def _unrolled(
