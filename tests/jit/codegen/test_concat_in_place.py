@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.jit.kernel_text import run_kernel
 from tests.jit.native import check
+from treadle.jit.codegen.ops import concat_in_place
 
 BODIES = {
     "between borders": """
@@ -144,3 +146,70 @@ def test_operands_that_are_the_same_in_every_iteration(name, rng):
         "places": np.array([[-1]]),
     }
     check(text, *({**feed, "n": np.array(n)} for n in (0, 1, 2, 4)))
+
+
+@pytest.fixture
+def interleavings(monkeypatch):
+    """Whether each Concat in memory was written in one pass."""
+    found = []
+    write = concat_in_place.interleaved_into
+
+    def written(context, join, buffer):
+        found.append(write(context, join, buffer))
+        return found[-1]
+
+    monkeypatch.setattr(concat_in_place, "interleaved_into", written)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_interleaved"),
+    [((40,), (1, 1), True), ((5, 33), (2, 1), True), ((3, 20), (1, 1, 4, 2), True),
+     ((40,), (5, 4), False)],
+)  # fmt: skip
+def test_short_rows_are_written_at_once(dtype, rows, columns, is_interleaved, interleavings, rng):
+    shapes = [(*rows, extent) for extent in columns]
+    texts = [",".join(map(str, shape)) for shape in shapes]
+    whole = ",".join(map(str, (*rows, sum(columns))))
+    given = "\n      ".join(f"%x{k}: {dtype}[{t}] = input {k}" for k, t in enumerate(texts))
+    backwards = [f"(-1*i0+{shape[0] - 1}" for shape in shapes]
+    views = "\n      ".join(
+        f"%v{k}: {dtype}[{t}] = view {start}{''.join(f', i{a}' for a in range(1, len(shape)))})"
+        f" of %x{k}"
+        for k, (t, start, shape) in enumerate(zip(texts, backwards, shapes, strict=True))
+    )
+    names = ", ".join(f"%v{k}" for k in range(len(columns)))
+    text = f"""
+    kernel
+      {given}
+      {views}
+      %r: {dtype}[{whole}] = concat along {len(rows)} {names}
+      return %r
+    """
+    arrays = [rng.integers(0, 2, shape).astype(dtype) for shape in shapes]
+    (found,) = run_kernel(text, *arrays)
+    np.testing.assert_array_equal(found, np.concatenate([a[::-1] for a in arrays], -1))
+    assert interleavings == [is_interleaved]
+
+
+def test_halves_that_alternate_in_a_loop(interleavings, rng):
+    """A step of a Fourier transform: rows of two are written at once, in every iteration."""
+    text = """g (int64 n, float[64] x, float[32] w) => (float[64] y) {
+      last = Constant <value = int64[1] {1}> ()
+      flat = Constant <value = int64[1] {-1}> ()
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[64] a) => (bool on, float[64] b) {
+        on = Identity (go)
+        low, high = Split <axis = 0, num_outputs = 2> (a)
+        sum = Add (low, high)
+        gap = Sub (low, high)
+        turned = Mul (gap, w)
+        even = Unsqueeze (sum, last)
+        odd = Unsqueeze (turned, last)
+        pairs = Concat <axis = 1> (even, odd)
+        b = Reshape (pairs, flat)
+      }>
+    }"""
+    x, w = rng.standard_normal(64, np.float32), rng.standard_normal(32, np.float32)
+    check(text, *({"n": np.array(n), "x": x, "w": w} for n in (0, 1, 2, 5)))
+    assert interleavings[0]

@@ -208,7 +208,8 @@ def _join(context: CodegenContext, node: Node) -> None:
     if appended(context, node):
         return
     buffer = concat_in_place.written_whole(context, node)
-    join_into(context, buffer, op.axis, 0, node.operands, join=node)
+    if not concat_in_place.interleaved_into(context, node, buffer):
+        join_into(context, buffer, op.axis, 0, node.operands, join=node)
     context.access.buffers[node] = buffer
 
 

@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.kernel.ir import Concat, Node, static_shape
+from treadle.jit.schedule.cost_model import COPIED
+from treadle.jit.schedule.parallelism import in_rows
+
+_NARROW = range(2, 9)
+"""Lengths of rows that are written at once."""
 
 
 def concat_memory(context: CodegenContext, node: Node) -> Buffer | None:
@@ -43,6 +49,31 @@ def write_invariant_operands(
     is_first = w.builder.icmp_signed("==", w.index(context.access.counters[join.home]), w.index(0))
     with w.builder.if_then(is_first), context.access.scope():
         yield
+
+
+def interleaved_into(context: CodegenContext, join: Node, buffer: Buffer) -> bool:
+    """Write rows of few elements, each of all operands, in one pass; whether this was done.
+
+    One operand after the other would be written by single elements, each far from the next.
+    """
+    op, access = join.op, context.access
+    assert isinstance(op, Concat)
+    is_narrow = op.axis == len(join.shape) - 1 and join.is_static and join.shape[-1] in _NARROW
+    if (
+        not is_narrow
+        or context.tile is not None
+        or any(
+            is_there(context, join, operand) or (join, operand) in context.schedule.concats.once
+            for operand in join.operands
+        )
+    ):
+        return False
+    places = [(operand, k) for operand in join.operands for k in range(static_shape(operand)[-1])]
+    found = in_rows(len(places) * COPIED, join.shape[:-1], context.kernel.parallel_threshold_ns)
+    with each_index(context, join.shape[:-1], found) as index, access.scope():
+        for at, (operand, k) in enumerate(places):
+            access.store(buffer, (*index, at), access.read(operand, (*index, k)))
+    return True
 
 
 def _own(context: CodegenContext, join: Node) -> Buffer:
