@@ -12,7 +12,7 @@ from treadle.checks import ExtentDemand, ExtentNeed, extent_demands, extents_mee
 from treadle.delegate.export_scope import ExportScope
 from treadle.ir import Leaf, Operands, Value
 
-_INT64, _BOOL = 7, 9
+_FLOAT, _INT64, _BOOL = 1, 7, 9
 
 
 def with_extents_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
@@ -54,6 +54,15 @@ def _heads(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Valu
     return _not_empty(draft, both, operands)
 
 
+def _window(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
+    """The number of windows: the product of what each extent has beyond `least`, and one."""
+    extents = draft.leaf("Shape", operands[demand.position])
+    taken = draft.leaf("Gather", extents, draft.constant(demand.axes or ()))
+    places = draft.leaf("Sub", taken, draft.constant([each - 1 for each in demand.least]))
+    count = draft.leaf("Relu", draft.leaf("Cast", places, to=_FLOAT))
+    return draft.leaf("Cast", draft.leaf("ReduceProd", count, keepdims=0), to=_INT64)
+
+
 def _single(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
     size = draft.leaf("Size", operands[demand.position])
     return _is_zero(draft, draft.leaf("Sub", size, draft.constant(1)))
@@ -80,6 +89,7 @@ _NUMBERS: Mapping[ExtentNeed, Callable[[ExportScope, ExtentDemand, Operands], Va
     ExtentNeed.SINGLE: _single,
     ExtentNeed.BY_COLUMN: _by_column,
     ExtentNeed.SQUARE: _square,
+    ExtentNeed.WINDOW: _window,
 }
 """Integers that are 0 in a run that violates the need."""
 

@@ -44,11 +44,21 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One version of an operator: the type constraint and the name of each input and output."""
+    """One version of an operator: the type constraint and the name of each input and output.
+
+    `needed` are the inputs that are not optional, `is_variadic` tells that the last one repeats.
+    """
 
     version: int
     inputs: tuple[tuple[str, str], ...]
     outputs: tuple[tuple[str, str], ...]
+    needed: frozenset[int] = frozenset()
+    is_variadic: bool = False
+
+    def needs(self, position: int) -> bool:
+        """Whether the input at this position may not be left out; those of a last one all are."""
+        last = len(self.inputs) - 1
+        return position in self.needed or (self.is_variadic and position >= last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +104,24 @@ def registry() -> Registry:
         if schema.deprecated:
             withdrawn[schema.domain, schema.name] = schema.since_version
         else:
-            schemas[schema.domain, schema.name].append(
-                Schema(schema.since_version, _formals(schema.inputs), _formals(schema.outputs))
-            )
+            schemas[schema.domain, schema.name].append(_written(schema))
     kernels = defaultdict(list)
     for kernel in binding.get_all_opkernel_def():
         first, last = kernel.version_range
         allowed = {name: frozenset(types) for name, types in kernel.type_constraints.items()}
         kernels[kernel.domain, kernel.op_name].append(Kernel(first, last, allowed))
     return Registry(f"onnxruntime {installed_release()}", schemas, kernels, withdrawn)
+
+
+def _written(schema: Any) -> Schema:
+    options = [str(formal.option).rpartition(".")[2] for formal in schema.inputs]
+    return Schema(
+        schema.since_version,
+        _formals(schema.inputs),
+        _formals(schema.outputs),
+        frozenset(k for k, option in enumerate(options) if option == "Single"),
+        bool(options) and options[-1] == "Variadic",
+    )
 
 
 def _formals(formals: Sequence[Any]) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from treadle import ops
 from treadle.delegate.export_scope import ExportScope
+from treadle.delegate.kernels import registry
 from treadle.ir import Leaf, Operands, Step, Tensor, Value
 
 _MS = "com.microsoft"
@@ -34,7 +35,7 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
     (_MS, "CropAndResize"): {0: (4, 4), 1: (2, 2), 2: (1, 1), 3: (1, 1)},
     (_MS, "DynamicQuantizeMatMul"): {1: (2, _MOST)},
     (_MS, "EmbedLayerNormalization"): {
-        **dict.fromkeys((0, 1, 2, 3, 4, 7), (2, 2)),
+        **dict.fromkeys((0, 1, 2, 3, 4, 7, 8), (2, 2)),
         **dict.fromkeys((5, 6), (1, 1)),
     },
     (_MS, "FusedConv"): {1: (2, _MOST)},
@@ -44,12 +45,16 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
 }
 _KEEPS_RANK = ("FusedConv", "QLinearConv", "QLinearAveragePool", "QLinearGlobalAveragePool")
 _ELEMENTWISE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearSigmoid")
-_NEEDED = {
-    (_MS, "Attention"): (2, "bias"),
-    (_MS, "AttnLSTM"): (11, "memory"),
-    (_MS, "QLinearLeakyRelu"): (4, "zero point of its result"),
-    (_MS, "QLinearSigmoid"): (4, "zero point of its result"),
-}
+_ZERO_POINT = {4: "zero point of its result"}
+_NEEDED: Mapping[tuple[str, str], Mapping[int, str]] = {
+    (_MS, "Attention"): {2: "bias"},
+    (_MS, "AttnLSTM"): {
+        8: "query layer", 9: "memory layer", 10: "attention vector", 11: "memory"
+    },
+    (_MS, "QLinearLeakyRelu"): _ZERO_POINT,
+    (_MS, "QLinearSigmoid"): _ZERO_POINT,
+    (_MS, "QMoE"): {3: "scales of its first weights", 6: "scales of its second weights"},
+}  # fmt: skip
 """Operands that are optional in the schema, which the kernel reads unconditionally."""
 
 
@@ -58,18 +63,23 @@ def omission_refusal(step: Leaf, operands: Operands) -> str:
 
     Inputs left out at the end are not written, so only what the schema needs is missed.
     """
-    schema = ops.schema(step.domain, step.op, step.version)
-    if schema is None or None not in operands:
+    if None not in operands:
         return ""
-    position = ops.missed_input(schema, operands)
+    schema = ops.schema(step.domain, step.op, step.version)
+    if schema is not None:
+        position = ops.missed_input(schema, operands)
+    else:
+        own = registry().schema(step.domain, step.op, step.version)
+        left_out = (k for k, each in enumerate(operands) if each is None)
+        position = next((k for k in left_out if own is not None and own.needs(k)), None)
     return "" if position is None else f"input {position} of {step.op} is left out"
 
 
 def rank_refusal(step: Leaf) -> str:
     """Why the kernel would crash the process, from the known ranks; "" otherwise."""
-    needed = _NEEDED.get((step.domain, step.op))
-    if needed is not None and _operand(step.operands, needed[0]) is None:
-        return f"onnxruntime crashes the process if {step.op} has no {needed[1]}"
+    for position, name in _NEEDED.get((step.domain, step.op), {}).items():
+        if _operand(step.operands, position) is None:
+            return f"onnxruntime crashes the process if {step.op} has no {name}"
     for position, (least, most) in _wanted(step).items():
         rank = _rank(_operand(step.operands, position))
         if rank is not None and not least <= rank <= most:

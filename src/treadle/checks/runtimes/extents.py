@@ -48,6 +48,8 @@ class ExtentNeed(enum.Enum):
     """The operand has one element, or one for each column of the matrices of operand 1."""
     SQUARE = "is not a square matrix"
     """The last two extents are equal and not 0."""
+    WINDOW = "has no room for one window"
+    """The extents along the axes are `least` or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,13 @@ class ExtentDemand:
     need: ExtentNeed
     position: int
     axes: Axes = None
+    least: tuple[int, ...] = ()
 
 
 def _each(
-    need: ExtentNeed, positions: Sequence[int], axes: Axes = None
+    need: ExtentNeed, positions: Sequence[int], axes: Axes = None, least: tuple[int, ...] = ()
 ) -> tuple[ExtentDemand, ...]:
-    return tuple(ExtentDemand(need, position, axes) for position in positions)
+    return tuple(ExtentDemand(need, position, axes, least) for position in positions)
 
 
 _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
@@ -75,7 +78,9 @@ _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
     ),
     ("", "GRU"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
     ("", "LSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
+    (_MS, "AttnLSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
     (_MS, "DecoderMaskedMultiHeadAttention"): _each(ExtentNeed.NOT_EMPTY, (0,)),
+    (_MS, "DynamicQuantizeLSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
     (_MS, "DynamicQuantizeMatMul"): _each(ExtentNeed.BY_COLUMN, (2, 3)),
     (_MS, "FusedConv"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     (_MS, "Inverse"): _each(ExtentNeed.SQUARE, (0,)),
@@ -85,18 +90,48 @@ _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
         *_each(ExtentNeed.BY_COLUMN, (3, 5)),
     ),
     (_MS, "MoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
+    (_MS, "QAttention"): _each(ExtentNeed.NOT_EMPTY, (0,)),
     (_MS, "QMoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
 }
+_WINDOWED = {(_MS, "QLinearAveragePool")}
+_HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
 _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("", "Attention"): ("q_num_heads", "kv_num_heads")
-}
+    ("", "Attention"): _HEADS,
+    **dict.fromkeys(
+        (
+            (_MS, "Attention"), (_MS, "DecoderMaskedMultiHeadAttention"),
+            (_MS, "GroupQueryAttention"), (_MS, "LinearAttention"), (_MS, "MultiHeadAttention"),
+            (_MS, "QAttention"), (_MS, "SparseAttention"),
+        ),
+        _HEADS,
+    ),
+}  # fmt: skip
 """Attributes used as divisors, which the kernel truncates to 32 bits."""
 
 
 def extent_demands(step: Leaf) -> Sequence[ExtentDemand]:
     """The demands on operands that are there."""
-    made = _DEMANDS.get((step.domain, step.op), ())
+    key = step.domain, step.op
+    made = _windows(step) if key in _WINDOWED else _DEMANDS.get(key, ())
     return [d for d in made if d.position < len(step.operands) and step.operands[d.position]]
+
+
+def _windows(step: Leaf) -> Sequence[ExtentDemand]:
+    """A pool over images whose channels are last divides by the number of its windows."""
+    window = _integers(step, "kernel_shape")
+    if _integers(step, "channels_last") in ((), (0,)) or not window:
+        return ()
+    pads = _integers(step, "pads") or (0,) * 2 * len(window)
+    ends = zip(window, pads, pads[len(window) :], strict=False)
+    least = tuple(extent - before - after for extent, before, after in ends)
+    return _each(ExtentNeed.WINDOW, (0,), tuple(range(1, len(window) + 1)), least)
+
+
+def _integers(step: Leaf, name: str) -> tuple[int, ...]:
+    found = step.attributes.get(name)
+    given = () if found is None else found.value
+    values = given if isinstance(given, tuple) else (given,)
+    return tuple(each for each in values if isinstance(each, int))
 
 
 def extents_meet(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
@@ -119,9 +154,9 @@ def extent_refusal(step: Leaf) -> str:
 
 def _divisor_refusal(step: Leaf) -> str:
     for name in _DIVISORS.get((step.domain, step.op), ()):
-        attribute = step.attributes.get(name)
-        if attribute is not None and isinstance(attribute.value, int) and attribute.value > _MOST:
-            return f"onnxruntime crashes the process if {name} is {attribute.value}"
+        for value in _integers(step, name):
+            if abs(value) > _MOST:
+                return f"onnxruntime crashes the process if {name} is {value}"
     return ""
 
 
@@ -141,6 +176,15 @@ def _spatial(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     shape = shapes[demand.position]
     size = None if shape is None else _size(shape[2:])
     return None if size is None else size > 0
+
+
+def _window(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
+    taken = _taken(shapes[demand.position], demand.axes)
+    if taken is None or len(taken) < len(demand.least):
+        return None if taken is None else False
+    pairs = zip(taken, demand.least, strict=True)
+    known = [None if extent is None else extent >= least for extent, least in pairs]
+    return False if False in known else None if None in known else True
 
 
 def _heads(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
@@ -176,6 +220,7 @@ _HOLDS: Mapping[ExtentNeed, Callable[[ExtentDemand, Sequence[Shape]], bool | Non
     ExtentNeed.SINGLE: _single,
     ExtentNeed.BY_COLUMN: _by_column,
     ExtentNeed.SQUARE: _square,
+    ExtentNeed.WINDOW: _window,
 }
 
 
