@@ -96,6 +96,27 @@ def test_divided_nests_give_the_same_numbers(shape, step, monkeypatch, rng):
     assert polls[1] > polls[0] > 0
 
 
+STACKED = """<ir_version: 10, opset_import: ["": 21]>
+g (int64 n, float[1000,1] x, float[1,1000] w) => (float[n,1000,1000] y) {
+  z = Constant <value_float = 0.0> ()
+  s, y = Loop (n, , z) <body = b (int64 i, bool go, float r) =>
+      (bool on, float q, float[1000,1000] t) {
+    on = Identity (go)
+    q = Neg (r)
+    t = Add (x, w)
+  }>
+}"""
+
+
+def test_a_long_copy_is_divided_and_shared_by_threads(monkeypatch, rng):
+    monkeypatch.setattr(chunks, "_LONG", 2**16)
+    x, w = rng.normal(size=(1000, 1)), rng.normal(size=(1, 1000))
+    feeds = {"n": np.array(2), "x": x.astype(np.float32), "w": w.astype(np.float32)}
+    session = treadle.InferenceSession(STACKED, engines=("jit",))
+    (found,) = session.run(None, feeds)
+    np.testing.assert_array_equal(found, np.stack([feeds["x"] + feeds["w"]] * 2))
+
+
 OPEN = """<ir_version: 10, opset_import: ["": 21]>
 g (int64 n, float[k] x, int64[k] order) => (float[k] y) {{
   y = Loop (n, , x) <body = b (int64 i, bool go, float[k] s) => (bool on, float[k] t) {{

@@ -29,14 +29,15 @@ from treadle.jit.schedule.storage import Storage
 @contextmanager
 def each_position(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
     """Run the block for the flat position of every element."""
-    tile, builder = context.tile, context.builder
+    tile = context.tile
     if tile is None:
         with (
             long_axis_in_chunks(context, (size,), found.nanoseconds) as (_, first, (count,)),
             parallel_positions(context, count, found) as position,
         ):
-            yield builder.add(first, position)
+            yield context.builder.add(first, position)  # in a parallel part, another builder's
         return
+    builder = context.builder
     first = builder.multiply(tile.start, tile.inner)
     count = builder.multiply(tile.count, tile.inner)
     with positions(context, count, found) as position:
