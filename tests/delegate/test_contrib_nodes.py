@@ -60,6 +60,9 @@ def test_operands_left_out(operator, position):
         ("EmbedLayerNormalization", 8, (3,)),
         ("EmbedLayerNormalization", 8, ()),
         ("QAttention", 0, (0, 4, 8)),
+        ("RotaryEmbedding", 0, (1, 2, 3, 0)),
+        ("SkipLayerNormalization", 1, (0, 3, 4)),
+        ("SkipSimplifiedLayerNormalization", 1, (0, 3, 4)),
     ],
 )
 def test_operands_of_other_extents(operator, position, shape):
@@ -67,11 +70,12 @@ def test_operands_of_other_extents(operator, position, shape):
     assert changed(operator, position, filled(value.dtype, shape)) != ""
 
 
-@pytest.mark.parametrize("heads", [2**32, -(2**32), 2**62, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("heads", [2**31 - 1, 2**32, -(2**32), 2**62, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize(
-    "operator", ["Attention", "GroupQueryAttention", "MultiHeadAttention", "QAttention"]
+    "operator",
+    ["Attention", "GroupQueryAttention", "MultiHeadAttention", "QAttention", "SparseAttention"],
 )
-def test_heads_beyond_32_bits(operator, heads):
+def test_too_many_heads(operator, heads):
     given, operands = whole(operator)
     for name in {"num_heads", "kv_num_heads"} & set(given):
         told = outcome(operator, ({**given, name: heads}, operands))

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _MS = "com.microsoft"
-_MOST = 2**31 - 1
+_MOST_HEADS = 2**16
 _WITH_HEADS = 4
 
 Shape = tuple[int | None, ...] | None
@@ -92,6 +92,9 @@ _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
     (_MS, "MoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
     (_MS, "QAttention"): _each(ExtentNeed.NOT_EMPTY, (0,)),
     (_MS, "QMoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
+    (_MS, "RotaryEmbedding"): _each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
+    (_MS, "SkipLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
+    (_MS, "SkipSimplifiedLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
 }
 _WINDOWED = {(_MS, "QLinearAveragePool")}
 _HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
@@ -106,7 +109,7 @@ _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
         _HEADS,
     ),
 }  # fmt: skip
-"""Attributes used as divisors, which the kernel truncates to 32 bits."""
+"""Attributes used as divisors: kernels truncate them, or their products, to 32 bits."""
 
 
 def extent_demands(step: Leaf) -> Sequence[ExtentDemand]:
@@ -155,7 +158,7 @@ def extent_refusal(step: Leaf) -> str:
 def _divisor_refusal(step: Leaf) -> str:
     for name in _DIVISORS.get((step.domain, step.op), ()):
         for value in _integers(step, name):
-            if abs(value) > _MOST:
+            if abs(value) > _MOST_HEADS:
                 return f"onnxruntime crashes the process if {name} is {value}"
     return ""
 
