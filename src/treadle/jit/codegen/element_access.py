@@ -40,7 +40,7 @@ from treadle.jit.kernel.ir import (
     static_shape,
 )
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, in_same_order
-from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 
 @dataclass(eq=False, slots=True)
@@ -244,29 +244,7 @@ class ElementAccess:
 
     def is_flat(self, node: Node) -> bool:
         """Whether the node can be read by a row-major position."""
-        if node.is_single:
-            return True
-        if self.storage_of(node) is Storage.REGISTERS and node not in self.buffers:
-            return isinstance(node.op, Constant)
-        if isinstance(node.op, Concat | Reduce) and self.storage_of(node) is Storage.INLINE:
-            return False
-        match node.op:
-            case Iota() if self.storage_of(node) is Storage.INLINE:
-                return True
-            case ScanSlice() if node in self.columns and node not in self.anew:
-                return True
-            case ScanSlice(axis, _) if self.storage_of(node) is Storage.INLINE:
-                return axis == 0 and self.is_flat(node.operands[0])
-            case Reshape() if self.storage_of(node) is Storage.INLINE:
-                return self.is_flat(node.operands[0])
-            case View() if self.storage_of(node) is Storage.INLINE:
-                return keeps_order(node) and self.is_flat(node.operands[0])
-            case Elementwise() if self.storage_of(node) is Storage.INLINE:
-                return all(
-                    o.is_single or (is_same_size(o, node) and self.is_flat(o))
-                    for o in node.operands
-                )
-        return self.buffer(node).is_dense
+        return self.order.is_flat(node, self.columns.keys() - self.anew)
 
     def is_in_memory(self, node: Node) -> bool:
         """Whether all elements are already in memory."""

@@ -48,7 +48,7 @@ def _write(context: CodegenContext, nest: Nest, found: Parallelism, targets: Tar
         split_nest(
             context, nest.pieces, found, lambda index: _element(context, nodes, targets, index)
         )
-    elif found.vector_axis is None and _is_dense(context, nodes, targets):
+    elif found.vector_axis is None and _is_dense(targets):
         with each_position(context, context.access.size(nodes[0]), found) as position:
             _element(context, nodes, targets, Flat(position))
     else:
@@ -66,13 +66,9 @@ def _element(context: CodegenContext, nest: Sequence[Node], targets: Targets, at
                 context.access.store(buffer, at, value)
 
 
-def _is_dense(context: CodegenContext, nest: Sequence[Node], targets: Targets) -> bool:
-    """Whether all memory of the nest is in row-major order: no part of a larger array."""
-    if not all(buffer.is_dense for node in nest for buffer in targets[node]):
-        return False
-    read = (operand for node in nest for operand in node.operands)
-    outside = dict.fromkeys(operand for operand in read if operand not in nest)
-    return all(map(context.access.is_flat, outside))
+def _is_dense(targets: Targets) -> bool:
+    """Whether all memory that a nest writes is in row-major order: no part of a larger array."""
+    return all(buffer.is_dense for buffers in targets.values() for buffer in buffers)
 
 
 def _is_kept(context: CodegenContext, node: Node, nest: Sequence[Node], stacked: Stacked) -> bool:

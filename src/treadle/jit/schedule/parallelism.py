@@ -8,24 +8,16 @@ time along its first axis that is long enough; at run time they do so where meas
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from treadle.jit.kernel.ir import (
-    Concat,
-    Constant,
-    Elementwise,
-    Node,
-    Reduce,
-    Reshape,
-    ScanSlice,
-    View,
-)
+from treadle.jit.kernel.ir import Elementwise, Node, Reduce
 from treadle.jit.schedule.cost_model import per_element, per_result, vector_lanes
 from treadle.jit.schedule.fusion import Nest
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
-from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
+from treadle.jit.schedule.storage import Storage, is_same_size
 
 CACHE_LINE_ELEMENTS = 64
 """Elements that one thread writes together, so that no two threads write to one cache line."""
@@ -83,32 +75,23 @@ class Parallelism:
 
 
 def parallelism_of(
-    step: Nest | Node,
-    storage: StorageMap,
-    strided: Collection[Node],
-    threshold: int,
-    vector_bytes: int,
+    step: Nest | Node, order: MemoryOrder, threshold: int, vector_bytes: int
 ) -> Parallelism | None:
-    """How a fused nest or a reduction in memory runs; None for other steps.
-
-    `strided` are nodes that are not in row-major order in memory.
-    """
+    """How a fused nest or a reduction in memory runs; None for other steps."""
     if isinstance(step, Nest):
         lanes = vector_lanes(step.nodes, vector_bytes)
-        found = _of_nest(step, storage, strided, threshold)
+        found = _of_nest(step, order, threshold)
         return found if step.pieces else found.in_lanes(lanes, step.nodes[0].shape)
-    if isinstance(step.op, Reduce) and storage.storage_of[step] is Storage.BUFFER:
-        return in_rows(per_result(storage, step), step.shape, threshold)
+    if isinstance(step.op, Reduce) and order.storage.storage_of[step] is Storage.BUFFER:
+        return in_rows(per_result(order.storage, step), step.shape, threshold)
     return None
 
 
-def _of_nest(
-    nest: Nest, storage: StorageMap, strided: Collection[Node], threshold: int
-) -> Parallelism:
-    first, nanoseconds = nest.nodes[0], per_element(storage, (), nest.nodes)
+def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:
+    first, nanoseconds = nest.nodes[0], per_element(order.storage, (), nest.nodes)
     if nest.pieces is not None:
         return replace(in_rows(nanoseconds, first.shape, threshold), interleaved=1)
-    if _is_flat(nest.nodes, storage, strided):
+    if _is_flat(nest.nodes, order):
         return all_as_one(nanoseconds, first.size if first.is_static else None, threshold)
     return in_rows(nanoseconds, first.shape, threshold)
 
@@ -183,45 +166,9 @@ def interleaved(nanoseconds: float, length: object) -> int:
     return INTERLEAVED_ELEMENTS if is_worth_it else 1
 
 
-def _is_flat(nodes: Sequence[Node], storage: StorageMap, strided: Collection[Node]) -> bool:
-    """Whether one loop runs over the row-major positions of all elements.
-
-    `strided` are the nodes whose memory is not in row-major order.
-    """
-    members = set(nodes)
+def _is_flat(nodes: Sequence[Node], order: MemoryOrder) -> bool:
+    """Whether one loop runs over the row-major positions of all elements."""
     if not all(isinstance(node.op, Elementwise) for node in nodes):
         return False
-    if not members.isdisjoint(strided):
-        return False
-    outside = {o for node in nodes for o in node.operands if o not in members}
-    return all(
-        o.is_single or (is_same_size(o, nodes[0]) and _is_read_flat(o, storage, strided))
-        for o in outside
-    )
-
-
-def _is_read_flat(node: Node, storage: StorageMap, strided: Collection[Node]) -> bool:
-    """Whether the node can be read by a row-major position."""
-    if node.is_single:
-        return True
-    if node in strided:
-        return False
-    if storage.storage_of[node] is Storage.REGISTERS:
-        return isinstance(node.op, Constant)
-    if storage.storage_of[node] is not Storage.INLINE:
-        return True
-    match node.op:
-        case Concat() | Reduce():
-            return False
-        case ScanSlice(axis, _):
-            return axis == 0 and _is_read_flat(node.operands[0], storage, strided)
-        case Reshape():
-            return _is_read_flat(node.operands[0], storage, strided)
-        case View():
-            return keeps_order(node) and _is_read_flat(node.operands[0], storage, strided)
-        case Elementwise():
-            return all(
-                o.is_single or (is_same_size(o, node) and _is_read_flat(o, storage, strided))
-                for o in node.operands
-            )
-    return True
+    outside = {o for node in nodes for o in node.operands if o not in nodes}
+    return all(o.is_single or (is_same_size(o, nodes[0]) and order.is_flat(o)) for o in outside)

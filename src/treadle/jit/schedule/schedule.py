@@ -29,8 +29,6 @@ from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     CarriedStorage,
     DoubleBuffer,
-    Resizable,
-    Window,
     carried_storage,
     replaced_arrays,
     without_double_buffers,
@@ -43,7 +41,7 @@ from treadle.jit.schedule.layouts.concat_operands import (
     ConcatOperands,
     concat_operands,
 )
-from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder, storage_of_carried
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.layouts.result_memory import in_results
 from treadle.jit.schedule.layouts.reused_memory import ReusedMemory, ReuseFacts, reused_memory
@@ -97,7 +95,7 @@ class Schedule:
 
     def parallelism_of(self, step: Step) -> Parallelism:
         """How a nest or a reduction runs: on one thread if a strategy has made it."""
-        found = self.parallelism.get(step) or parallelism_of(step, self.storage, (), 0, 0)
+        found = self.parallelism.get(step) or parallelism_of(step, self.order, 0, 0)
         assert found is not None, "neither a nest nor a reduction in memory"
         return found
 
@@ -128,11 +126,11 @@ def schedule_kernel(
     }
     found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
-    parallelism = _parallelism(kernel, target, storage, loops, found, blocks)
     concats = concat_operands(ConcatFacts(kernel, storage, set(_swapped(loops))), blocks)
-    carried = {node.op.body: of.carried for node, of in loops.items() if isinstance(node.op, Loop)}
+    carried = storage_of_carried({node: of.carried for node, of in loops.items()}, storage)
     order = MemoryOrder(storage, carried, concats.into)
     own = in_results(kernel, storage, exact)
+    parallelism = _parallelism(kernel, target, order, loops, found, blocks)
     columns = {
         node: columns_of(node, kernel, order)
         for node, of in loops.items()
@@ -167,17 +165,17 @@ def _swapped(loops: Mapping[Node, LoopSchedule]) -> Iterator[Node]:
 def _parallelism(
     kernel: Kernel,
     target: Target,
-    storage: StorageMap,
+    order: MemoryOrder,
     loops: Mapping[Node, LoopSchedule],
     pipelines: Pipelines,
     blocks: Mapping[Block, tuple[Step, ...]],
 ) -> dict[Step, Parallelism]:
-    single, strided = set(_single_threaded(loops, pipelines)), set(_strided(loops))
+    single = set(_single_threaded(loops, pipelines))
     made: dict[Step, Parallelism] = {}
     for block, steps in blocks.items():
         threshold = 0 if block in single else kernel.parallel_threshold_ns
         for step in steps:
-            found = parallelism_of(step, storage, strided, threshold, target.vector_bytes)
+            found = parallelism_of(step, order, threshold, target.vector_bytes)
             if found is not None:
                 made[step] = found
     return made
@@ -197,15 +195,6 @@ def _blocks_in(block: Block) -> Iterator[Block]:
     for node in block.nodes:
         for inner in inner_blocks(node):
             yield from _blocks_in(inner)
-
-
-def _strided(loops: Mapping[Node, LoopSchedule]) -> Iterator[Node]:
-    """Carried values whose memory is not in row-major order."""
-    for loop, found in loops.items():
-        assert isinstance(loop.op, Loop)
-        for state, kept in zip(loop.op.states, found.carried, strict=True):
-            if isinstance(kept, Window | Resizable):
-                yield state
 
 
 def _pipeline_facts(

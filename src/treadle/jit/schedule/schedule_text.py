@@ -128,7 +128,7 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
 def _storage_words(loop: Loop, number: int, schedule: Schedule) -> str:
     """The storage of a carried value, and how its next value gets there."""
     state, after, reused = loop.states[number], loop.nexts[number], schedule.reused
-    kept = schedule.order.carried[loop.body][number]
+    kept = schedule.order.carried[state]
     if not isinstance(kept, SingleBuffer) or after is state:
         return show_storage(kept)
     saved = ", saved before others are" if after in reused.saved else ""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import (
-    Block,
-    CarriedArg,
+    Concat,
+    Constant,
+    Elementwise,
     Loop,
     Node,
+    Reduce,
     Reshape,
     Result,
     ScanSlice,
@@ -18,18 +20,18 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable, Window
 from treadle.jit.schedule.loops.facts import is_extent_of
-from treadle.jit.schedule.storage import Storage, StorageMap, keeps_order
+from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MemoryOrder:
-    """What it follows from; `carried` is the storage of carried values, by their loop's body.
+    """What it follows from; `carried` is the storage of values in the memory of carried ones.
 
     `parts` are values that are computed in the memory of a Concat.
     """
 
     storage: StorageMap
-    carried: Mapping[Block, Sequence[CarriedStorage]]
+    carried: Mapping[Node, CarriedStorage]
     parts: Mapping[Node, Node]
 
     def is_dense(self, node: Node) -> bool:
@@ -39,18 +41,41 @@ class MemoryOrder:
         stack = _growing_stack(node)
         if node in self.parts or (stack is not None and stack.axis):
             return False
-        match self._carried(node):
+        match self.carried.get(node):
             case Window() | Registers():
                 return False
             case Resizable(_, axis):
                 return all(extent == 1 for extent in node.shape[: axis or 0])
         return True
 
+    def is_flat(self, node: Node, rows: Collection[Node] = ()) -> bool:
+        """Whether a value can be read by a row-major position; `rows` are items copied to rows."""
+        kind = self.storage.storage_of[node]
+        if node.is_single or node in rows:
+            return True
+        if kind is Storage.REGISTERS:
+            return isinstance(node.op, Constant) or node in self.storage.spilled
+        if kind is not Storage.INLINE:
+            return self.is_dense(node)
+        read = node.operands
+        match node.op:
+            case ScanSlice(axis, _) if axis:
+                return False
+            case View() if not keeps_order(node):
+                return False
+            case Elementwise():
+                read = tuple(each for each in read if not each.is_single)
+                if not all(is_same_size(each, node) for each in read):
+                    return False
+            case Concat() | Reduce():
+                return False
+        return all(self.is_flat(each, rows) for each in read)
+
     def has_rows(self, node: Node) -> bool:
         """Whether neighbouring elements along the last axis are neighbours in memory."""
         kind, last = self.storage.storage_of[node], len(node.shape) - 1
         if kind is not Storage.INLINE:
-            stack, carried = _growing_stack(node), self._carried(node)
+            stack, carried = _growing_stack(node), self.carried.get(node)
             is_turned = stack is not None and 0 < stack.axis == last
             is_window = isinstance(carried, Window) and 0 < carried.axis == last
             return not (kind is Storage.REGISTERS or is_turned or is_window)
@@ -66,15 +91,29 @@ class MemoryOrder:
                 return self.is_dense(in_same_order(node, self.storage))
         return False
 
-    def _carried(self, node: Node) -> CarriedStorage | None:
-        """The storage of a carried value, also after the loop if it is resizable; else None."""
-        match node.op:
-            case CarriedArg(number):
-                return self.carried[node.home][number]
-            case Result(number) if isinstance(node.operands[0].op, Loop):
-                found = self.carried[node.operands[0].op.body][number:][:1]
-                return found[0] if found and isinstance(found[0], Resizable) else None
-        return None
+
+def storage_of_carried(
+    loops: Mapping[Node, Sequence[CarriedStorage]], storage: StorageMap
+) -> dict[Node, CarriedStorage]:
+    """The storage of carried values, and of the other values that are in the same memory.
+
+    A next value that only adds rows to its array or window is in its memory, and the result of a
+    loop in that of a value which changes its extents.
+    """
+    found: dict[Node, CarriedStorage] = {}
+    for node, carried in loops.items():
+        assert isinstance(node.op, Loop)
+        for state, after, kept in zip(node.op.states, node.op.nexts, carried, strict=True):
+            found[state] = kept
+            if isinstance(kept, Window) or (
+                isinstance(kept, Resizable) and kept.appended is not None
+            ):
+                found[after] = kept
+        for part in storage.readers.get(node, ()):
+            if isinstance(part.op, Result) and part.op.number < len(carried):
+                kept = carried[part.op.number]
+                found.update({part: kept} if isinstance(kept, Resizable) else {})
+    return found
 
 
 def in_same_order(node: Node, storage: StorageMap) -> Node:

@@ -181,7 +181,7 @@ class _Reuse:
     def _loop(self, node: Node, results: Mapping[Node, Node]) -> None:
         op = node.op
         assert isinstance(op, Loop)
-        carried = self.facts.order.carried[op.body]
+        carried = [self.facts.order.carried[state] for state in op.states]
         for part, base in results.items():
             assert isinstance(part.op, Result)
             if isinstance(carried[part.op.number], SingleBuffer | DoubleBuffer):
@@ -210,7 +210,7 @@ class _Reuse:
         if kind is Storage.REGISTERS:
             return False
         if isinstance(node.op, CarriedArg):
-            carried = self.facts.order.carried[node.home][node.op.number]
+            carried = self.facts.order.carried[node]
             return not isinstance(carried, DoubleBuffer)
         return self._holder(node) in changed
 
