@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.schedule.test_schedule import TARGET
+from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.schedule import LoopSchedule, schedule_kernel
 
@@ -73,7 +75,7 @@ def by_numpy(x: Any, w: Any, start: Any, gate: Any, number: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("size", [32, 77, 100])
-@pytest.mark.parametrize("count", [0, 2, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
 def test_the_results_are_those_of_the_loop_in_order(
     size: int, count: int, rng: np.random.Generator
 ):
@@ -85,6 +87,12 @@ def test_the_results_are_those_of_the_loop_in_order(
     wanted = by_numpy(x, w, start, gate, number)
     for found, each in zip(run_kernel(text, x, w, start, gate, number), wanted, strict=True):
         np.testing.assert_array_equal(found, each)
+
+
+@pytest.mark.parametrize("size", [64, 77, 100])
+def test_all_tiles_share_the_code(size: int):
+    text = generate_code(kernel_of(TWO.format(size=size)), (), TARGET).text
+    assert set(re.findall(r"<(\d+) x float>", text)) == {"64"}
 
 
 WHOLE = """kernel

@@ -1,6 +1,8 @@
 """Emits a loop in register tiles: all iterations for a few elements in vectors, then the next ones.
 
-`schedule/loops/register_tiling.py` says which loops run so.
+`schedule/loops/register_tiling.py` says which loops run so. If the elements are no whole number of
+tiles, the first tile computes the last elements, some of which another tile computes again, to the
+same values: its results are stored after all other tiles have begun. All tiles share the code.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
@@ -32,9 +34,16 @@ class _Tile:
     context: CodegenContext
     tiling: RegisterTiling
     start: Index
-    lanes: int
+    number: Any
     counter: Any = None
     values: dict[Node, Any] = field(default_factory=dict)
+    late: dict[int, Any] = field(default_factory=dict)
+    """For each carried array, by number, the results of the tile that overlaps another."""
+
+    @property
+    def lanes(self) -> int:
+        """The number of its elements."""
+        return self.tiling.lanes
 
     def vector(self, node: Node) -> Any:
         """The type of a node's values."""
@@ -53,20 +62,34 @@ def emit_register_tiles(
     stacks: Sequence[StackedOutput],
 ) -> None:
     """Run all iterations, and move `counter` past them."""
-    w, (whole, rest) = context.builder, divmod(tiling.size, tiling.lanes)
+    w = context.builder
     context.counts["register_tiled"] += 1
     singles = _singles(context, tiling)
     finals = [w.variable(number.type, number) for number in singles]
-    with w.range(whole) as number, context.access.scope():
-        start = w.multiply(number, tiling.lanes)
-        _emit_tile(_Tile(context, tiling, start, tiling.lanes), limit, stacks, singles, finals)
-    if rest:
-        with context.access.scope():
-            start = whole * tiling.lanes
-            _emit_tile(_Tile(context, tiling, start, rest), limit, stacks, singles, finals)
+    whole, rest = divmod(tiling.size, tiling.lanes)
+    count, hints = whole + bool(rest), ("unroll.disable",)
+    with w.range(count, hints=hints) as number, context.access.scope():
+        tile = _Tile(context, tiling, _start(context, tiling, number), number)
+        _emit_tile(tile, limit, stacks, singles, finals)
+    for k, late in tile.late.items():
+        last = w.builder.load(late, typ=late.allocated_type)
+        _stored(tile, _memory(tile, k), tiling.size - tiling.lanes, last)
     for variable, final in zip(_single_variables(context, tiling), finals, strict=True):
         w.builder.store(w.builder.load(final, typ=final.allocated_type), variable)
     w.builder.store(w.intrinsic("llvm.smax", I64, limit, w.index(0)), counter)
+
+
+def _start(context: CodegenContext, tiling: RegisterTiling, number: Any) -> Index:
+    """The first element of a tile; with a rest, the first tile begins where the last whole fits."""
+    w, rest = context.builder, tiling.size % tiling.lanes
+    if not rest:
+        return w.multiply(number, tiling.lanes)
+    before = w.multiply(w.builder.sub(number, w.index(1)), tiling.lanes)
+    return w.builder.select(_is_first(w, number), w.index(tiling.size - tiling.lanes), before)
+
+
+def _is_first(builder: FunctionBuilder, number: Any) -> Any:
+    return builder.builder.icmp_unsigned("==", number, builder.index(0))
 
 
 def _single_variables(context: CodegenContext, tiling: RegisterTiling) -> list[Any]:
@@ -113,9 +136,23 @@ def _emit_tile(
     for k, state in enumerate(op.states):
         value = b.load(carried[state], typ=carried[state].allocated_type)
         if k in tile.tiling.arrays:
-            _stored(tile, _memory(tile, k), tile.start, value)
+            _finish(tile, k, value)
         else:
             b.store(b.extract_element(value, w.index(0)), next(last))
+
+
+def _finish(tile: _Tile, number: int, value: Any) -> None:
+    """Store the last values of a carried array; with a rest, those of the first tile late."""
+    if not tile.tiling.size % tile.lanes:
+        _stored(tile, _memory(tile, number), tile.start, value)
+        return
+    w = tile.context.builder
+    tile.late[number] = w.variable(value.type)
+    with w.builder.if_else(_is_first(w, tile.number)) as (first, others):
+        with first:
+            w.builder.store(value, tile.late[number])
+        with others:
+            _stored(tile, _memory(tile, number), tile.start, value)
 
 
 def _memory(tile: _Tile, number: int) -> Buffer:
