@@ -24,6 +24,8 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.messages import join_words
 
+_WITH_BLOCKS = (Loop, Branch)
+
 
 def dims_of(node: Node) -> Iterator[SymbolicDim]:
     """The symbolic dims of a node: those of its shape, and those its operation reads."""
@@ -72,12 +74,19 @@ def yielded(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def all_nodes(block: Block) -> Iterator[Node]:
+def all_nodes(block: Block) -> list[Node]:
     """Every node of the block and of nested ones, in order."""
+    found: list[Node] = []
+    _collect(block, found)
+    return found
+
+
+def _collect(block: Block, found: list[Node]) -> None:
     for node in block.nodes:
-        for inner in inner_blocks(node):
-            yield from all_nodes(inner)
-        yield node
+        if isinstance(node.op, _WITH_BLOCKS):
+            for inner in inner_blocks(node):
+                _collect(inner, found)
+        found.append(node)
 
 
 def word_of(node: Node) -> str:

@@ -59,11 +59,17 @@ def vectorization_of(facts: LoopFacts) -> Vectorization | str:
         return "each iteration is measured"
     if isinstance(op.extent, int) and op.extent < _MIN_ITERATIONS:
         return "it has few iterations"
-    return _obstacle_of_carried(facts) or _obstacle(facts) or Vectorization(_STRIP)
+    return _obstacle(facts) or _obstacle_of_carried(facts) or Vectorization(_STRIP)
 
 
 def _obstacle(facts: LoopFacts) -> str:
-    """What keeps the body from being straight-line code of scalars; "" if nothing does."""
+    """What keeps the body from being straight-line code of scalars; "" if nothing does.
+
+    It is asked before the dependences, which take longer to find.
+    """
+    for number, storage in enumerate(facts.carried):
+        if not isinstance(storage, Registers | Window):
+            return f"carried {number} is an array"
     computed = 0
     for node in facts.op.body.nodes:
         if not isinstance(node.op, _STRAIGHT):
@@ -82,8 +88,6 @@ def _obstacle_of_carried(facts: LoopFacts) -> str:
     for number, (state, storage) in enumerate(zip(op.states, facts.carried, strict=True)):
         if isinstance(storage, Window):
             continue
-        if not isinstance(storage, Registers):
-            return f"carried {number} is an array"
         if _is_reduced(state, dependence.steps[number]):
             late.add(state)
         else:
