@@ -45,7 +45,7 @@ limits processors
 arguments boundary
 ort_exceptions
 errors
-compact_pickle messages markup
+compact_pickle lazy_names markup messages
 """
 """The architecture: a room may import only rooms on lines below its own."""
 

@@ -11,7 +11,6 @@ from treadle.feeds import NodeArg, node_arg
 from treadle.ir import Model, Type, model_html
 from treadle.ort_session import ModelMetadata, OrtSession
 from treadle.plan import Plan
-from treadle.report import engine_counts, explain, plural
 from treadle.session.description import inputs, output_types
 from treadle.session.programs import Program, Programs
 from treadle.variants import PLAIN
@@ -27,11 +26,15 @@ class DescribedSession(OrtSession):
     _programs: Programs
 
     def __repr__(self) -> str:
+        from treadle.report import engine_counts, plural
+
         counts = engine_counts(self._plain.plan)
         regions = ", ".join(f"{plural(n, 'region')} by {name}" for name, n in counts.items())
         return f"<InferenceSession: {regions or 'nothing to run'}>"
 
     def _repr_html_(self) -> str:
+        from treadle.report import explain
+
         ports = [("input", arg.name, arg.type, arg.shape) for arg in self.get_inputs()]
         ports += [("output", arg.name, arg.type, arg.shape) for arg in self.get_outputs()]
         return markup.join([

@@ -51,13 +51,14 @@ from treadle.session.eager import compile_declared
 from treadle.session.interim import InterimCall, start
 from treadle.session.loading import Stages, read_and_check
 from treadle.session.programs import Program, Programs
-from treadle.tracing import Listener, Progress, Recorder
+from treadle.tracing import Listener
 from treadle.variants import PLAIN, RunMode
 from treadle.warming import warm
 
 if TYPE_CHECKING:  # few sessions are recorded or stepped through, and these rooms are large
     from treadle.debugging import Debugger
     from treadle.recording import Exposures, WatchedModel
+    from treadle.tracing import Progress, Recorder
 
 __all__ = ["InferenceSession", "ModelMetadata"]
 
@@ -171,19 +172,31 @@ class InferenceSession(DescribedSession):
                 outputs = self._at_once(input_feed)
                 if outputs is not None:
                     return outputs if output_names is None else self._named(output_names, outputs)
-            if isinstance(listener, Callback) and isinstance(
-                listener.function, Recorder | Progress
-            ):
-                listener = listener.function
-            if isinstance(listener, Recorder):
-                return self._recorded(output_names, input_feed, run_options, listener)
-            if isinstance(listener, Progress) and run_options is None:
-                return self._shown(output_names, input_feed, listener)
-            return self._run(output_names, input_feed, run_options, listener)
+            if listener is None:
+                return self._run(output_names, input_feed, run_options, None)
+            return self._heard(output_names, input_feed, run_options, listener)
         except Exception as error:
             if may_pass(error):
                 raise
             raise internal_error(error, "InferenceSession.run") from error
+
+    def _heard(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, object],
+        run_options: Any,
+        listener: Listener,
+    ) -> list[Any]:
+        """A run with a listener."""
+        from treadle.tracing import Progress, Recorder
+
+        if isinstance(listener, Callback) and isinstance(listener.function, Recorder | Progress):
+            listener = listener.function
+        if isinstance(listener, Recorder):
+            return self._recorded(output_names, input_feed, run_options, listener)
+        if isinstance(listener, Progress) and run_options is None:
+            return self._shown(output_names, input_feed, listener)
+        return self._run(output_names, input_feed, run_options, listener)
 
     @cached_property
     def _exposures(self) -> Exposures:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,11 +28,13 @@ from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
-from treadle.jit.runtime.clocks import Clocks, clocked
 from treadle.jit.runtime.result_arrays import OutputSlot, result_arrays
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.plan import FallbackRequired, RunContext
+
+if TYPE_CHECKING:  # few kernels are profiled
+    from treadle.jit.runtime.clocks import Clocks
 
 _WORKSPACE_ALIGNMENT = 64
 """Alignment in bytes."""
@@ -162,10 +164,13 @@ class CompiledKernel:
     ) -> CompiledKernel:
         """A kernel with its slots sorted; `kernels` are numpy's by default."""
         results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
-        clocks = Clocks(code, machine.lines) if code.clocks else None
-        layout = CallLayout.of(code, kernels or HostKernels(), clocks)
-        if clocks is not None:
+        clocks = None
+        if code.clocks:
+            from treadle.jit.runtime.clocks import Clocks, clocked
+
+            clocks = Clocks(code, machine.lines)
             machine = clocked(machine, clocks)
+        layout = CallLayout.of(code, kernels or HostKernels(), clocks)
         return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads, clocks)
 
 

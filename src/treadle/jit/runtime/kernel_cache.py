@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from treadle.ir import Leaf
 from treadle.jit.host.boxed_values import HANDLE
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import SymbolicDim
-from treadle.jit.runtime.deferral import Deferral
 from treadle.jit.runtime.dynamic_dims import DynamicDimTracker
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.runtime.kernel_records import KernelRecords
@@ -35,6 +34,9 @@ from treadle.jit.runtime.specialize import DynamicDims, Signature, signature
 from treadle.jit.runtime.value_specialization import ValueSpecialization
 from treadle.jit.toolchain.uninterruptible import run_aside
 from treadle.plan import Pending, RunContext
+
+if TYPE_CHECKING:  # few sessions compile in the background
+    from treadle.jit.runtime.deferral import Deferral
 
 _MAX_SHAPES = 256
 """The number of input shape sets whose kernel a region remembers."""

@@ -17,12 +17,9 @@ from treadle.jit.host.sequence_marshal import stack_elements, unstack_elements
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.node_builder import NATIVE
-from treadle.jit.runtime.ahead_of_time import expected, predicted_report
-from treadle.jit.runtime.deferral import deferring
 from treadle.jit.runtime.invoke import GuardFailed, invoke
 from treadle.jit.runtime.kernel_cache import KernelCache
 from treadle.jit.runtime.region_compiler import RegionCompiler, configured, exact_dims, lowered
-from treadle.jit.runtime.report import pending_report, report_of
 from treadle.jit.runtime.specialize import DynamicDims, Signature
 from treadle.plan import (
     CompilationReport,
@@ -53,6 +50,8 @@ class NativeRegion:
         """Collect the names of the outputs."""
         self.names = tuple(value.name for value in self.region.outputs)
         if self.compiler.is_background:
+            from treadle.jit.runtime.deferral import deferring
+
             self.cache.deferral = deferring(self.cache, self.region, self)
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object] | Pending:
@@ -127,6 +126,8 @@ class NativeRegion:
 
     def compile_declared(self) -> str:
         """Compile the kernel for the declared types; returns "", or why there is none."""
+        from treadle.jit.runtime.ahead_of_time import expected
+
         try:
             key, dims = expected(self.region, self.compiler.base)
             self.cache.compile_declared(key, dims)
@@ -136,6 +137,8 @@ class NativeRegion:
 
     def reports(self) -> list[CompilationReport]:
         """A report for each signature so far, and those being compiled in the background."""
+        from treadle.jit.runtime.report import pending_report, report_of
+
         compiled = dict(self.cache.compiled)
         made = [report_of(self.region.inputs, key, found) for key, found in compiled.items()]
         pending = () if self.cache.deferral is None else self.cache.deferral.pending()
@@ -143,6 +146,8 @@ class NativeRegion:
 
     def predicted_report(self) -> CompilationReport:
         """A report from the types alone, before the first run; nothing is compiled."""
+        from treadle.jit.runtime.ahead_of_time import predicted_report
+
         return predicted_report(self.region, self.compiler.base, self._predicted)
 
     def _predicted(
