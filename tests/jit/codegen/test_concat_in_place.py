@@ -213,3 +213,22 @@ def test_halves_that_alternate_in_a_loop(interleavings, rng):
     x, w = rng.standard_normal(64, np.float32), rng.standard_normal(32, np.float32)
     check(text, *({"n": np.array(n), "x": x, "w": w} for n in (0, 1, 2, 5)))
     assert interleavings[0]
+
+
+@pytest.mark.parametrize("kept", ["s", "Sin (v)"])
+def test_an_operand_written_once_beside_iterations_that_run_together(kept, rng):
+    """A recurrence that may run as a parallel prefix, and a map that may run in vectors."""
+    value = f"kept = {kept}" if kept != "s" else "kept = Identity (s)"
+    text = f"""g (float[N] x, float[24] k, float m0) => (float m, float[N,25] y) {{
+      half = Constant <value = float {{0.5}}> ()
+      axis = Constant <value = int64[1] {{0}}> ()
+      m, y = Scan <num_scan_inputs = 1, body = b (float s, float v) => (float s1, float[25] r) {{
+        part = Mul (s, half)
+        s1 = Add (part, v)
+        {value}
+        last = Unsqueeze (kept, axis)
+        r = Concat <axis = 0> (k, last)
+      }}> (m0, x)
+    }}"""
+    k, m0 = rng.random(24, np.float32), np.float32(0.25)
+    check(text, *({"x": rng.random(n, np.float32), "k": k, "m0": m0} for n in (0, 1, 2, 5, 200)))

@@ -330,3 +330,37 @@ def test_a_value_before_the_next_one_takes_the_same_memory(rng: np.random.Genera
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     session.run(None, {"n": np.array(5), "p": rng.normal(size=(40, 4)).astype(np.float32)})
     assert session.explain("schedule").count("in place of carried 0") == 2
+
+
+def test_two_inner_loops_update_what_the_other_reads(rng: np.random.Generator):
+    """The second inner loop reads the array that the first has updated a copy of."""
+
+    def inner(name: str, updated: str, read: str, function: str) -> str:
+        return f"""
+        {name} = Loop (three, go, {updated}) <body = b_{name} (int64 j, bool e, float[40] r)
+            => (bool e1, float[40] r1) {{
+          e1 = Identity (e)
+          sum = Add (i, j)
+          place = Mod (sum, size)
+          at = Reshape (place, one)
+          index = Reshape (place, matrix)
+          v = Gather ({read}, at)
+          u = {function} (v)
+          r1 = ScatterND (r, index, u)
+        }}>"""
+
+    text = f"""g (float[40] x, int64 n) => (float[40] z, float[40] w) {{
+      three = Constant <value = int64 {{3}}> ()
+      size = Constant <value = int64 {{40}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      matrix = Constant <value = int64[2] {{1,1}}> ()
+      z, w = Loop (n, , x, x) <body = b (int64 i, bool go, float[40] p, float[40] q)
+          => (bool on, float[40] p2, float[40] q2) {{
+        on = Identity (go)
+        {inner("p1", "p", "q", "Exp")}
+        {inner("q1", "q", "p", "Neg")}
+        p2 = Identity (q1)
+        q2 = Identity (p1)
+      }}>
+    }}"""
+    check(text, *({"x": rng.random(40, np.float32), "n": np.array(n)} for n in (0, 1, 2, 5, 9)))

@@ -101,3 +101,37 @@ def test_random_programs_as_functions(program):
     ]
     for found, wanted in zip(*answers, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def _layer(number: int) -> str:
+    """A layer that differs from the one before in a number, a function, a sum or an operand."""
+    factor = (0.5, 0.25, 0.5, -0.5)[number % 4]
+    function, total = ("Exp", "Sin")[number % 3 == 0], ("ReduceMax", "ReduceSum")[number % 2]
+    shape = ("float", "float[1]")[number % 2]
+    return f"""
+        c{number} = Constant <value = {shape} {{{factor}}}> ()
+        a{number} = Mul (x{number}, c{number})
+        b{number} = {function} (a{number})
+        m{number} = {total} <keepdims = {number % 2}> (b{number}, axis)
+        d{number} = Sub (b{number}, {"row" if number % 5 else "v"})
+        e{number} = Add (d{number}, m{number})
+        f{number} = Max (e{number}, c{number})
+        g{number} = Sigmoid (f{number})
+        x{number + 1} = Mul (g{number}, x{number})"""
+
+
+def test_layers_that_differ_in_one_thing(rng: np.random.Generator):
+    layers = "".join(map(_layer, range(12)))
+    text = f"""g (float[T,48] xs, float[48] h0, float[48] row) => (float[48] h, float[T,48] y) {{
+      axis = Constant <value = int64[1] {{0}}> ()
+      h, y = Scan <num_scan_inputs = 1, body = b (float[48] s, float[48] v)
+          => (float[48] s1, float[48] o) {{
+        x0 = Add (s, v){layers}
+        s1 = Tanh (x12)
+        o = Neg (s1)
+      }}> (h0, xs)
+    }}"""
+    h0, row = rng.random((2, 48), np.float32)
+    feeds = ({"xs": rng.standard_normal((n, 48), np.float32), "h0": h0, "row": row}
+             for n in (0, 1, 2, 5))  # fmt: skip
+    check(text, *feeds)
