@@ -23,6 +23,7 @@ from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Run, Session
 from treadle.delegate.timed_load import start_session, stopped_in_time
 from treadle.delegate.work import work_of
+from treadle.delegate.workarounds.growth import growth_of
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
 from treadle.ir import Leaf, Loop, Model, Step, Tensor, bodies, operator_of
@@ -99,7 +100,7 @@ class Onnxruntime:
         self, region: Region, plain: Region, model: Model, stamp: TargetVersions
     ) -> Runnable:
         written, shared = export_region(plain, model, stamp)
-        return self._made(region, plain, Exported.of(region, written, shared))
+        return self._made(region, plain, model, Exported.of(region, written, shared))
 
     @property
     def identity(self) -> str | None:
@@ -121,12 +122,12 @@ class Onnxruntime:
         if not isinstance(snapshot, Exported):
             return self.prepare(region, model)
         plain = in_onnx_forms(region, model) if snapshot.has_exact_forms else region
-        return self._made(region, plain, snapshot)
+        return self._made(region, plain, model, snapshot)
 
     def adopt(self, runnable: Runnable, name: str, beside: RecordStore) -> None:
         """A session finds nothing out as it runs."""
 
-    def _made(self, region: Region, plain: Region, exported: Exported) -> Runnable:
+    def _made(self, region: Region, plain: Region, model: Model, exported: Exported) -> Runnable:
         import onnxruntime
 
         def start() -> Run:
@@ -137,6 +138,7 @@ class Onnxruntime:
         made = Session(
             region.path, start(), onnxruntime.RunOptions, exported.inputs, exported.outputs,
             is_brief, self.abandoned, exported, work_of(plain, exported.inputs),
+            growth_of(plain, model, exported.inputs),
         )  # fmt: skip
         begin_anew_in_forks(made, start)
         evaluate = by_numpy(plain) if exported.has_exact_forms else None

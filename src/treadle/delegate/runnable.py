@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from treadle import ops
 from treadle.delegate.cancellation import CancellableRun, cancellable
 from treadle.delegate.exported import Exported
 from treadle.delegate.ort_errors import failures, reason, translating_errors
 from treadle.delegate.work import Work
+from treadle.delegate.workarounds.growth import Growth
 from treadle.errors import RunError
-from treadle.ops import FEW
 from treadle.plan import (
     Abandoned,
     FallbackRequired,
@@ -44,7 +45,8 @@ class Session:
     `exported` is the model it was made of.
 
     `is_brief`: the run is short, so Ctrl-C may wait for it, as in onnxruntime. Watching a run costs
-    4 microseconds. `work` predicts the multiplications of a product in it.
+    4 microseconds. `work` predicts the multiplications of a product in it, `growth` results that
+    are much larger than the inputs.
     """
 
     path: str
@@ -56,6 +58,7 @@ class Session:
     abandoned: Abandoned = field(default_factory=Abandoned)
     exported: Exported | None = None
     work: Work | None = None
+    growth: Growth | None = None
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run the session; raises FallbackRequired if onnxruntime fails.
@@ -64,6 +67,8 @@ class Session:
         interrupted run is repeated: it has no side effects.
         """
         feed = dict(zip(self.inputs, inputs, strict=True))
+        if self.growth is not None:
+            self._expect_room(self.growth, feed, context.limits.bytes)
         is_apart = self._is_apart(feed, context)
         if self.is_brief and not context.may_stop and not is_apart:
             return self._at_once(feed)
@@ -86,6 +91,17 @@ class Session:
                 if time.monotonic() - started > _SLOW:
                     self.abandoned.is_slow = True
 
+    def _expect_room(self, growth: Growth, feed: Mapping[str, object], bound: float | None) -> None:
+        """Refuse to make a result that memory does not hold; interp tells which one it is.
+
+        A bound on bytes is one for results larger than an input.
+        """
+        most = ops.memory_of_machine()
+        if bound is not None:
+            most = min(most, max(bound, *map(size_of, feed.values())))
+        if growth.exceeds(feed, most):
+            raise self._refused("a result would not fit into memory")
+
     def _is_apart(self, feed: Mapping[str, object], context: RunContext) -> bool:
         """Whether a separate thread executes the run, so that the caller can return before it ends.
 
@@ -104,7 +120,7 @@ class Session:
     def _is_long(self, feed: Mapping[str, object], context: RunContext) -> bool:
         assert self.work is not None
         work = self.work(feed)
-        if work <= FEW:
+        if work <= ops.FEW:
             return False
         return is_long(work, sum(getattr(each, "size", 0) for each in feed.values()), context)
 
@@ -116,20 +132,31 @@ class Session:
         """A call by name, if runs are brief and the session's inputs have these names."""
         if not self.is_brief or tuple(names) != self.inputs:
             return None
-        return self._at_once if self.work is None else self._by_name
+        return self._at_once if self.work is None and self.growth is None else self._by_name
 
     def unwatched(self, names: Sequence[str]) -> NamedCall | None:
         """A call by name for runs that are known to be brief."""
-        return self._at_once if tuple(names) == self.inputs else None
+        if tuple(names) != self.inputs:
+            return None
+        return self._at_once if self.growth is None else self._if_there_is_room
+
+    def _if_there_is_room(self, feed: dict[str, object]) -> list[Any]:
+        assert self.growth is not None
+        self._expect_room(self.growth, feed, None)
+        return self._at_once(feed)
 
     def _by_name(self, feed: dict[str, object]) -> list[Any]:
+        if self.growth is not None:
+            self._expect_room(self.growth, feed, None)
+            if self.work is None:
+                return self._at_once(feed)
         for each in feed.values():
             if getattr(each, "size", 0) > _SMALL:
                 break
         else:
             return self._at_once(feed)
         assert self.work is not None
-        if self.work(feed) <= FEW:
+        if self.work(feed) <= ops.FEW:
             return self._at_once(feed)
         return list(self(tuple(feed[name] for name in self.inputs), RunContext()))
 

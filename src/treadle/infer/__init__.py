@@ -4,7 +4,7 @@ from treadle.infer.context import Conflict
 from treadle.infer.dim_arithmetic import differ, grows_apart
 from treadle.infer.facts import Fact, array_of
 from treadle.infer.incremental import IncrementalInference
-from treadle.infer.model import certain_facts, infer, infer_with_conflicts
+from treadle.infer.model import block_facts, certain_facts, infer, infer_with_conflicts
 from treadle.infer.pools import is_short_pool
 from treadle.infer.ranges import COUNTS, Range, range_of_array, range_of_result, range_of_type
 
@@ -15,6 +15,7 @@ __all__ = [
     "IncrementalInference",
     "Range",
     "array_of",
+    "block_facts",
     "certain_facts",
     "differ",
     "grows_apart",

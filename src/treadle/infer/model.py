@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from treadle.infer.block import infer_block
@@ -10,11 +10,13 @@ from treadle.infer.context import Conflict, Inference, Scope
 from treadle.infer.facts import Fact, constant_fact, map_shapes, meet_types, without_shapes
 from treadle.infer.functions import typed_functions
 from treadle.ir import (
+    Block,
     Dim,
     Model,
     Shape,
     Symbol,
     Tensor,
+    Type,
     Value,
     clone_with_new_values,
     typed,
@@ -61,6 +63,13 @@ def certain_facts(model: Model, *, shared: bool = False) -> Mapping[Value, Fact]
     defaults = {constant.value: constant_fact(constant) for constant in model.main.constants}
     params = [_fed(param, defaults.get(param), shared) for param in model.main.params]
     infer_block(run, model.main, params, Scope("main", "main", believes=False))
+    return run.facts
+
+
+def block_facts(model: Model, block: Block, types: Sequence[Type | None]) -> Mapping[Value, Fact]:
+    """Facts of a block of the model whose params have these types; declarations are ignored."""
+    run = Inference(model, infer_block)
+    infer_block(run, block, [Fact(each) for each in types], Scope("main", "main", believes=False))
     return run.facts
 
 

@@ -45,7 +45,15 @@ from treadle.ops.schema import (
     schema,
     since_version,
 )
-from treadle.ops.sizes import MISFITS, Count, memory_of_machine, needed_bytes, result_bytes
+from treadle.ops.sizes import (
+    MISFITS,
+    Count,
+    is_broadcast,
+    may_grow,
+    memory_of_machine,
+    needed_bytes,
+    result_bytes,
+)
 from treadle.ops.tensor_protos import (
     array_from_bytes,
     decode_string,
@@ -98,6 +106,7 @@ __all__ = [
     "function_proto",
     "function_proto_of_node",
     "ignore_fp_warnings",
+    "is_broadcast",
     "is_external",
     "is_repeatable",
     "kernel",
@@ -105,6 +114,7 @@ __all__ = [
     "known_operators",
     "leaf_to_proto",
     "listed_texts",
+    "may_grow",
     "memory_of_machine",
     "missed_input",
     "multiplications",

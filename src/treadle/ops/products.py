@@ -40,6 +40,12 @@ def _extents(*shapes: tuple[int, ...]) -> float:
     return float(math.prod(0 if 0 in axis else max(axis) for axis in zip(*full, strict=True)))
 
 
+def concatenation(operands: Sequence[Any], given: Given) -> float:
+    """All operands, one after the other."""
+    elements = sum(each.size for each in operands)
+    return float(elements * operands[0].itemsize) if elements > _FEW else 0.0
+
+
 def matmul(operands: Sequence[Any], given: Given) -> float:
     """Rows of the left by columns of the right."""
     left, right = operands[:2]

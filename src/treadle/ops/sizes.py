@@ -49,6 +49,16 @@ def needed_bytes(leaf: Leaf) -> Count | None:
     return lambda operands: max(result(operands), temporary(operands))
 
 
+def may_grow(leaf: Leaf) -> bool:
+    """Whether the result may have the extents of several operands multiplied."""
+    return not leaf.domain and leaf.op in _GROWING
+
+
+def is_broadcast(leaf: Leaf) -> bool:
+    """Whether the extents of the result are those of the operands, broadcast."""
+    return not leaf.domain and leaf.op in _BROADCAST
+
+
 @cache
 def memory_of_machine() -> float:
     """The bytes of memory this process may use; infinite if the system does not tell."""
@@ -191,6 +201,7 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     "Attention": products.attention,
     "CenterCropPad": _crop_or_pad,
     "Col2Im": _columns_to_image,
+    "Concat": products.concatenation,
     "ConstantOfShape": _shape,
     "ConvTranspose": products.transposed_convolution,
     "DFT": _fourier,
@@ -208,6 +219,12 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     "STFT": _frames,
     "Tile": _tile,
 }
+_BROADCAST = frozenset((*_ARITHMETIC.split(), *_COMPARISONS.split()))
+_GROWING = _BROADCAST | {
+    "Attention", "AveragePool", "Conv", "ConvInteger", "ConvTranspose", "Einsum", "Gather",
+    "GatherND", "Gemm", "GridSample", "LpPool", "MatMul", "MatMulInteger", "MaxPool", "MaxRoiPool",
+    "QLinearConv", "QLinearMatMul", "RoiAlign",
+}  # fmt: skip
 _TEMPORARIES: Mapping[str, Callable[..., float]] = dict.fromkeys(
     ("AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"), products.padded
 )

@@ -132,17 +132,17 @@ def _most_elements(step: Leaf) -> float:
 def _is_bounded(draft: ExportScope, step: Leaf) -> bool:
     """Whether the result's extents are known, or each is another of one input of the region."""
     type_ = step.results[0].inferred if step.results[0] is not None else None
-    wanted = _factors(type_.shape) if isinstance(type_, Tensor) else None
+    wanted = factors(type_.shape) if isinstance(type_, Tensor) else None
     if wanted is None:
         return False
     symbols, factor = wanted
     if not symbols:
         return True
-    given = (found for shape in draft.shared.inputs if (found := _factors(shape)) is not None)
+    given = (found for shape in draft.shared.inputs if (found := factors(shape)) is not None)
     return any(symbols <= own and factor <= _LARGEST_FACTOR * number for own, number in given)
 
 
-def _factors(shape: Shape | None) -> tuple[Counter[str], int] | None:
+def factors(shape: Shape | None) -> tuple[Counter[str], int] | None:
     """The number of elements as a product of symbols and a number; None if it is no product."""
     symbols: Counter[str] = Counter()
     number = 1

@@ -1,0 +1,195 @@
+"""Predicts the bytes of results that may be much larger than what a region is fed.
+
+The sum of a column and a row has as many elements as both extents multiplied, and onnxruntime asks
+nobody before it allocates them. The extents of a call tell how large each result will be: the types
+of the region's values are inferred for them, as for a model with these extents. It is done for
+regions with a step that may grow alone, and only for extents beyond those of earlier calls: the
+rest of the calls compare extents. An extent that grows from call to call is looked at up to the
+next power of two.
+
+A region has no such step if no result has more than `_MOST_GAIN` times the elements of an input:
+
+    gain(Add(x, w)) = gain(x) * factor      # w constant: its extents where x may have 1
+    gain(MatMul(x, w)) = gain(x) * w.shape[-1] / w.shape[-2]
+    gain(Add(x, y)) = gain(x)               # x and y of the same symbols
+    gain(Relu(x)) = gain(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, prod
+from operator import le
+from typing import Any
+
+from treadle import ops
+from treadle.delegate.workarounds.sizes import factors
+from treadle.infer import block_facts
+from treadle.ir import Block, Leaf, Model, Tensor, Type, Value
+from treadle.plan import Region
+
+__all__ = ["Growth", "growth_of"]
+
+_MATRIX = 2
+_MOST_GAIN = 4096
+_MOST_SEEN = 8
+"""The sets of extents that are remembered."""
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Growth:
+    """The values of a region with a step that may grow, and extents for which none is large."""
+
+    block: Block
+    model: Model
+    names: tuple[str, ...]
+    seen: list[tuple[Shapes, float]] = field(default_factory=list)
+
+    def exceeds(self, feed: Mapping[str, Any], most: float) -> bool:
+        """Whether a result of a call with this feed has more bytes than `most`."""
+        shapes = tuple([getattr(feed[name], "shape", ()) for name in self.names])
+        for known, size in tuple(self.seen):
+            if size <= most and _are_within(shapes, known):
+                return False
+            if shapes == known:
+                return True
+        if any(map(callable, shapes)):
+            return False  # an OrtValue tells its shape when it is asked
+        size = self._largest(shapes)
+        further = _further(shapes, self.seen[0][0]) if self.seen and size <= most else shapes
+        if further != shapes and (reached := self._largest(further)) <= most:
+            shapes, size = further, max(size, reached)
+        self.seen[:] = [(shapes, size), *self.seen[: _MOST_SEEN - 1]]
+        return size > most
+
+    def _largest(self, shapes: Shapes) -> float:
+        pairs = zip(self.block.params, shapes, strict=True)
+        facts = block_facts(self.model, self.block, [_typed(*pair) for pair in pairs])
+        return max((_size(fact.type) for fact in facts.values()), default=0.0)
+
+
+def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | None:
+    """The prediction for a region; None if no step of it may grow much."""
+    gains: dict[Value, float] = dict.fromkeys(region.inputs, 1.0)
+    known = {constant.value for constant in region.constants}
+    for step in region.steps:
+        gain = _gain(step, gains, known) if isinstance(step, Leaf) else inf
+        if gain > _MOST_GAIN:
+            block = Block(region.inputs, region.constants, region.steps, region.outputs)
+            return Growth(block, model, tuple(names))
+        gains.update((value, gain) for value in step.results if value is not None)
+    return None
+
+
+def _gain(step: Leaf, gains: Mapping[Value, float], known: set[Value]) -> float:
+    """How many elements a result has for each of an input's; infinite where that is not known."""
+    fed = [value for value in step.operands if value is not None]
+    if all(value in known for value in fed):
+        known.update(value for value in step.results if value is not None)
+        return 1.0
+    own = [gains[value] for value in fed if value not in known]
+    if step.op == "Concat" and not step.domain:
+        return sum(own)
+    if not ops.may_grow(step):
+        return max(own)
+    return max(own) * min(_by_types(step, fed), _by_constants(step, fed, known))
+
+
+def _by_types(step: Leaf, fed: Sequence[Value]) -> float:
+    """The factor between the result and an operand that has all its symbols."""
+    made = _factors(step.results[0])
+    if made is None:
+        return inf
+    symbols, number = made
+    pairs = (found for value in fed if (found := _factors(value)) is not None)
+    return min((number / max(own, 1) for each, own in pairs if symbols <= each), default=inf)
+
+
+def _by_constants(step: Leaf, fed: Sequence[Value], known: set[Value]) -> float:
+    """The factor by constants that one other operand is combined with."""
+    fixed = [shape for value in fed if value in known and (shape := _static(value)) is not None]
+    if len(fixed) + 1 != len(fed):
+        return inf
+    (moving,) = [value for value in fed if value not in known]
+    if step.op in ("MatMul", "Gemm"):
+        return _columns(step, fixed[0]) if fed[0] is moving else inf
+    if step.op == "Gather":
+        is_table = fed[1] is moving and "axis" not in step.attributes and fixed[0]
+        return float(prod(fixed[0][1:])) if is_table else inf
+    if not ops.is_broadcast(step):
+        return inf
+    own = _extents(moving)
+    return inf if own is None else float(prod(_widened(own, shape) for shape in fixed))
+
+
+def _columns(step: Leaf, shape: Sequence[Any]) -> float:
+    if len(shape) != _MATRIX:
+        return inf
+    rows, columns = shape
+    turned = step.attributes.get("transB")
+    if turned is not None and turned.value:
+        rows, columns = columns, rows
+    return float(columns / max(rows, 1))
+
+
+def _widened(own: Sequence[int | None], shape: Sequence[int]) -> int:
+    """The extents of a constant along the axes on which an operand may have 1."""
+    behind = len(shape) - len(own)
+    padded = (*(1,) * behind, *own) if behind > 0 else own[-behind:]
+    return prod(n for extent, n in zip(padded, shape, strict=True) if n != extent)
+
+
+def _factors(value: Value | None) -> Any:
+    type_ = None if value is None else value.inferred
+    return factors(type_.shape) if isinstance(type_, Tensor) else None
+
+
+def _extents(value: Value) -> tuple[int | None, ...] | None:
+    type_ = value.inferred
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    return None if shape is None else tuple(d if isinstance(d, int) else None for d in shape)
+
+
+def _static(value: Value) -> tuple[int, ...] | None:
+    shape = _extents(value)
+    if shape is None:
+        return None
+    known = tuple(extent for extent in shape if extent is not None)
+    return known if len(known) == len(shape) else None
+
+
+def _further(shapes: Shapes, known: Shapes) -> Shapes:
+    """Extents beyond both: those that have grown, to a power of two, since they may grow again."""
+    if [*map(len, shapes)] != [*map(len, known)]:
+        return shapes
+    return tuple(
+        tuple(
+            before if extent <= before else 1 << (extent - 1).bit_length()
+            for extent, before in zip(one, other, strict=True)
+        )
+        for one, other in zip(shapes, known, strict=True)
+    )
+
+
+def _are_within(shapes: Shapes, known: Shapes) -> bool:
+    for one, other in zip(shapes, known, strict=True):
+        if len(one) != len(other) or not all(map(le, one, other)):
+            return False
+    return True
+
+
+def _typed(value: Value, shape: tuple[int, ...]) -> Type | None:
+    """The type of an input that has this shape."""
+    type_ = value.type
+    return Tensor(type_.dtype, shape) if isinstance(type_, Tensor) else type_
+
+
+def _size(type_: Type | None) -> float:
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    if shape is None or not isinstance(type_, Tensor) or type_.dtype is None:
+        return 0.0
+    extents = [extent for extent in shape if isinstance(extent, int)]
+    return float(prod(extents) * type_.dtype.numpy.itemsize) if len(extents) == len(shape) else 0.0

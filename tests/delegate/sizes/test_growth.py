@@ -1,0 +1,167 @@
+"""Results much larger than the inputs, by extents known as a call comes: an error, no attempt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle
+from treadle import ops
+from treadle.delegate.workarounds.growth import growth_of
+
+MOST = 2**20
+SHAPES = {"none": "float[?,?]", "named": "float[{0},{1}]", "no rank": "float[]"}
+CASES = {
+    "Add": ("z = Add (x, y)", (1100, 1), (1, 1100)),
+    "a bool": ("b = Less (x, y) z = Cast <to = 1> (b)", (1500, 1), (1, 1500)),
+    "Where": ("b = Cast <to = 9> (x) z = Where (b, x, y)", (1100, 1), (1, 1100)),
+    "Max": ("z = Max (x, y, x)", (1100, 1), (1, 1100)),
+    "MatMul": ("z = MatMul (x, y)", (1100, 1), (1, 1100)),
+    "MatMul of results": ("a = Relu (x) b = Neg (y) z = MatMul (a, b)", (1100, 2), (2, 1100)),
+    "Gemm": ("z = Gemm <transA = 1, transB = 1> (x, y)", (1, 1100), (1100, 1)),
+    "Einsum": ('z = Einsum <equation = "ij,jk->ik"> (x, y)', (1100, 1), (1, 1100)),
+    "Gather": ("i = Cast <to = 7> (y) z = Gather (x, i)", (2, 1100), (1, 1100)),
+    "Concat": (
+        " ".join(f"a{k + 1} = Concat <axis = 0> (a{k}, a{k})" for k in range(14)), (100, 1), (1, 1)
+    ),
+    "a constant": (
+        "c = Constant <value_ints = [1, 5000]> () o = ConstantOfShape (c) z = Add (x, o)",
+        (1100, 1), (1, 1),
+    ),
+}  # fmt: skip
+
+
+def model(body, shape):
+    first, second = (SHAPES[shape].format(*names) for names in (("n", "m"), ("k", "l")))
+    if "?" in first:
+        first, second = "float[,]".replace(",", "p,q"), "float[r,s]"
+    last = "a14" if "a14" in body else "z"
+    body = body.replace("(a0, a0)", "(x, x)")
+    return f"""<ir_version: 10, opset_import: ["" : 20]>
+        g ({first} x, {second} y) => (float t) {{ {body}
+            t = ReduceMax <keepdims = 0> ({last}) }}"""
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    monkeypatch.setattr(ops, "memory_of_machine", lambda: MOST)
+
+
+def feeds(case):
+    _, first, second = CASES[case]
+    return {"x": np.zeros(first, np.float32), "y": np.zeros(second, np.float32)}
+
+
+@pytest.mark.parametrize("shape", ["named", "no rank"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("engines", [None, ("onnxruntime", "interp"), ("interp",)])
+def test_results_that_memory_does_not_hold(small_machine, engines, case, shape):
+    session = treadle.InferenceSession(model(CASES[case][0], shape), engines=engines)
+    small = {name: value[:1, :1] for name, value in feeds(case).items()}
+    session.run(None, small)
+    for _ in range(2):
+        with pytest.raises(treadle.TreadleError, match="its result would have"):
+            session.run(None, feeds(case))
+    session.run(None, small)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bound_on_bytes(case):
+    session = treadle.InferenceSession(model(CASES[case][0], "named"))
+    with pytest.raises(treadle.LimitExceeded, match="max_bytes"):
+        session.run(None, feeds(case), treadle.RunOptions(max_bytes=MOST))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_answers_are_those_of_interp(case, rng):
+    given = {n: rng.uniform(0, 1, v.shape).astype(np.float32) for n, v in feeds(case).items()}
+    text = model(CASES[case][0], "named")
+    found, wanted = (
+        treadle.InferenceSession(text, engines=engines).run(None, given)[0]
+        for engines in (None, ("interp",))
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+LOOP = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[n,one] x, float[one,m] y, int64 k) => (float[n,m] z) {{
+  first = {0}
+  z = Loop (k, , first) <body = b (int64 i, bool c, float[n,m] a) => (bool d, float[n,m] e) {{
+    d = Identity (c)
+    s = {0}
+    e = Sub (a, s)
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize("call", ["Add (x, y)", "MatMul (x, y)"])
+@pytest.mark.parametrize("engines", [None, ("jit", "interp"), ("interp",)])
+def test_in_a_loop(small_machine, engines, call):
+    session = treadle.InferenceSession(LOOP.format(call), engines=engines)
+    given = {**feeds("Add"), "k": np.array(2)}
+    with pytest.raises(treadle.TreadleError, match="its result would have"):
+        session.run(None, given)
+
+
+def growth(text):
+    model = treadle.infer(text)
+    session = treadle.InferenceSession(text, engines=("onnxruntime", "interp"))
+    (region,) = session.plan.main.regions
+    return growth_of(region, model, [value.name for value in region.inputs])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "step", "may_grow"),
+    [
+        ("float[n,m] x, float[n,m] y", "Add (x, y)", False),
+        ("float[n,m] x, float[n,k] y", "Add (x, y)", True),
+        ("float[n,m] x, float[n,m] y", "Relu (x)", False),
+        ("float[n,8] x, float[n,m] y", "Add (x, c)", False),
+        ("float[n,m] x, float[n,m] y", "Add (x, c)", False),
+        ("float[n,m] x, float[m,k] y", "MatMul (x, y)", True),
+        ("float[n,m] x, float[n,m] y", "Concat <axis = 0> (x, y)", False),
+    ],
+)
+def test_regions_that_are_looked_at(inputs, step, may_grow):
+    text = f"""<ir_version: 10, opset_import: ["" : 20]>
+        g ({inputs}) => (float[p,q] z) {{
+            c = Constant <value_floats = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> ()
+            v = Neg (y) w = Relu (v) z = {step} }}"""
+    assert (growth(text) is not None) is may_grow
+
+
+def test_extents_within_earlier_ones_are_not_inferred_again(monkeypatch):
+    found = growth("""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[n,m] x, float[k,l] y) => (float[p,q] z) { z = Add (x, y) }""")
+    asked = []
+    monkeypatch.setattr(type(found), "_largest", lambda self, shapes: asked.append(shapes) or 100.0)
+    names = found.names
+
+    def exceeds(first, second, most=1000.0):
+        return found.exceeds(dict(zip(names, map(np.zeros, (first, second)), strict=True)), most)
+
+    assert not exceeds((4, 1), (1, 5))
+    assert not exceeds((4, 1), (1, 5))
+    assert not exceeds((3, 1), (1, 2))
+    assert len(asked) == 1
+    assert not exceeds((4,), (1, 5))
+    assert len(asked) == 2
+    assert exceeds((4,), (1, 5), 50.0)
+    assert exceeds((4,), (1, 5), 50.0)
+    assert len(asked) == 2
+
+
+def test_an_extent_that_grows_is_looked_at_a_few_times(monkeypatch):
+    found = growth("""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[n,m] x, float[k,l] y) => (float[p,q] z) { z = Add (x, y) }""")
+    asked, real = [], type(found)._largest
+    monkeypatch.setattr(
+        type(found), "_largest", lambda self, shapes: asked.append(shapes) or real(self, shapes)
+    )
+    for length in range(1, 200):
+        feed = dict(zip(found.names, (np.zeros((length, 1)), np.zeros((1, 10))), strict=True))
+        assert not found.exceeds(feed, 4 * 256 * 10)
+    assert len(asked) < 20
+    feed = dict(zip(found.names, (np.zeros((257, 1)), np.zeros((1, 10))), strict=True))
+    assert found.exceeds(feed, 4 * 256 * 10)
+    assert not found.exceeds(feed, 4 * 257 * 10)
