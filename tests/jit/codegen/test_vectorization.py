@@ -160,3 +160,63 @@ def test_a_time_limit_ends_a_long_loop() -> None:
     assert counts_of(session)["vectorized"] == 1
     with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.05"):
         session.run(None, {"n": np.int64(10**13)}, treadle.RunOptions(max_seconds=0.05))
+
+
+def taps(count: int, dtype: str, row: str, change: str = "") -> str:
+    """A filter over a window: its weights times the last items."""
+    return f"""g ({dtype}[N] x, {dtype}[{count}] s0, {dtype}[{count}] w)
+      => ({dtype}[{count}] last, {dtype}[N] all) {{
+      start = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      less = Constant <value = int64[1] {{{count - 1}}}> ()
+      far = Constant <value = int64[1] {{{count + 1}}}> ()
+      last, all = Scan <num_scan_inputs = 1, body = f ({dtype}[{count}] s, {dtype} v)
+        => ({dtype}[{count}] next, {dtype} y) {{
+        new = Unsqueeze (v, start)
+        {row}
+        {change}
+        p = Mul (next, w)
+        y = ReduceSum <keepdims = 0> (p)
+      }}> (s0, x)
+    }}"""
+
+
+ROWS = {
+    "at the end": "kept = Slice (s, one, far)\n next = Concat <axis = 0> (kept, new)",
+    "at the start": "kept = Slice (s, start, less)\n next = Concat <axis = 0> (new, kept)",
+    "cut out": "whole = Concat <axis = 0> (s, new)\n next = Slice (whole, one, far)",
+}
+
+
+def tap_feeds(rng: np.random.Generator, count: int, dtype: str) -> list[dict[str, np.ndarray]]:
+    def whole(length: int) -> np.ndarray:
+        return rng.integers(-9, 9, length).astype(dtype)
+
+    return [{"x": whole(n), "s0": whole(count), "w": whole(count)} for n in LENGTHS]
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("count", [16, 17, 40, 64])
+@pytest.mark.parametrize(("word", "dtype"), [("float", "float32"), ("double", "float64")])
+def test_filters_of_many_taps(row: str, count: int, word: str, dtype: str, rng) -> None:
+    """Whole numbers, so that every order of the terms gives the same sum."""
+    session = treadle.InferenceSession(HEAD + taps(count, word, row), engines=("jit",))
+    feeds = tap_feeds(rng, count, dtype)
+    check(taps(count, word, row), *feeds)
+    session.run(None, feeds[-1])
+    assert counts_of(session).get("vectorized") == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "change"),
+    [(65, ""), (30, "m = ReduceMax <keepdims = 0> (s)\n b = Mul (s, m)\n c = Mul (b, b)\n"
+                    " d = Mul (c, b)\n e = Mul (d, c)\n z = ReduceSum <keepdims = 0> (e)")],
+)  # fmt: skip
+def test_longer_filters_run_one_by_one(count: int, change: str, rng) -> None:
+    text = taps(count, "float", ROWS["at the end"], change)
+    if change:
+        text = text.replace("y = ReduceSum <keepdims = 0> (p)",
+                            "y0 = ReduceSum <keepdims = 0> (p)\n y = Add (y0, z)")  # fmt: skip
+    session = treadle.InferenceSession(HEAD + text, engines=("jit",))
+    session.run(None, tap_feeds(rng, count, "float32")[-1])
+    assert "vectorized" not in counts_of(session)

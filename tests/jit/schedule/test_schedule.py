@@ -191,7 +191,7 @@ DECLINED = [
     ("vectorization", FIR, "add %s, %one", "sub %one, %s",
      "carried 1 is computed from earlier iterations"),
     ("vectorization", FIR, "900", "12", "it has few iterations"),
-    ("vectorization", WINDOW, "90", "91", "carriedarg is an array"),
+    ("vectorization", WINDOW, "90", "91", "view is an array"),
     ("vectorization", AVERAGE, "1000", "1001", "carried 0 is computed from earlier iterations"),
     ("vectorization", IN_PLACE, "9 extent 9", "20 extent 20", "carried 0 is an array"),
     ("vectorization", FIR, "%one: int64[] = cast %hit", "%one: int64[] = take along 0 of %k, %zero",

@@ -48,7 +48,8 @@ from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, Loop, Node, static_shape
-from treadle.jit.schedule.carried_storage import Registers, Resizable, Window
+from treadle.jit.schedule.carried_storage import Registers, Resizable
+from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.wavefront import Wavefront

@@ -8,6 +8,7 @@
     operators between loops           a loop over their rows
     operators before a loop           in the loop that slices what they make
     rows one place behind             carried diagonals of a grid
+    rows cut out of longer ones       the rows that stay, and the new one
     loops that consume each other     one loop
 
 A kernel to which none applies is returned unchanged.
@@ -20,6 +21,7 @@ from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
+from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.row_loops import with_row_loops
@@ -30,7 +32,7 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_remainder_tests, with_joint_extremes, with_selects, with_scan_slices,
     with_simple_carried_values, with_row_loops, with_sunk_producers, with_simple_carried_values,
-    with_carried_diagonals, with_fused_loops,
+    with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 

@@ -20,13 +20,10 @@ from treadle.jit.kernel.ir import (
     Elementwise,
     Loop,
     Node,
-    Reshape,
-    ScanSlice,
     SymbolicDim,
-    View,
-    static_shape,
 )
-from treadle.jit.schedule.access import composed, counter, identity, own
+from treadle.jit.schedule.access import composed, identity
+from treadle.jit.schedule.layouts.windows import Window, window_of
 from treadle.jit.schedule.op_accesses import accesses_of
 from treadle.jit.schedule.storage import Storage, StorageMap
 
@@ -37,18 +34,6 @@ _MIN_DOUBLE_BUFFER_BYTES = 4096
 @dataclass(frozen=True, slots=True)
 class Registers:
     """One LLVM value for each element."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Window:
-    """A shift register along `axis`, into which a row of `source` enters in each iteration.
-
-    `is_forward`: at its end; else at its start.
-    """
-
-    source: Node
-    is_forward: bool
-    axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +103,7 @@ _WORDS: Mapping[type, str] = {
 
 def _storage(loop: Loop, number: int, storage: StorageMap) -> CarriedStorage:
     state = loop.states[number]
-    window = _window(loop, number)
+    window = window_of(loop, number)
     if window is not None:
         return window
     axes = changing_axes(state, number)
@@ -128,51 +113,6 @@ def _storage(loop: Loop, number: int, storage: StorageMap) -> CarriedStorage:
         return Registers()
     is_double = _is_double_buffered(loop, number, storage)
     return DoubleBuffer() if is_double else SingleBuffer()
-
-
-def _window(loop: Loop, number: int) -> Window | None:
-    """The window that a carried value is: all but one of its rows move on by one."""
-    state, after = loop.states[number], loop.nexts[number]
-    is_counted = not loop.has_condition and loop.next_condition is None
-    if not (is_counted and state.is_static and state.shape and isinstance(after.op, Concat)):
-        return None
-    if len(after.operands) != 2 or loop.nexts.count(after) > 1:
-        return None
-    axis = after.op.axis
-    for is_forward in (True, False):
-        kept, new = after.operands if is_forward else after.operands[::-1]
-        source = _rows(new, loop, axis)
-        if source is not None and _moves_on(kept, state, axis, int(is_forward)):
-            return Window(source, is_forward, axis)
-    return None
-
-
-def _moves_on(kept: Node, state: Node, axis: int, offset: int) -> bool:
-    """Whether it is the state without its first row (offset 1), or without its last one (0)."""
-    shape = list(static_shape(state))
-    shape[axis] -= 1
-    if not isinstance(kept.op, View) or kept.operands != (state,) or kept.shape != tuple(shape):
-        return False
-    (access,) = accesses_of(kept)
-    wanted = tuple(own(k, offset if k == axis else 0) for k in range(len(shape)))
-    return kept.dtype == state.dtype and access == wanted
-
-
-def _rows(new: Node, loop: Loop, axis: int) -> Node | None:
-    """The tensor whose item of this iteration is the row."""
-    access, row = identity(len(new.shape)), new
-    while isinstance(row.op, Reshape | View):
-        access = composed(access, accesses_of(row)[0])
-        row = row.operands[0]
-    if not isinstance(row.op, ScanSlice) or row.home is not loop.body:
-        return None
-    (source,), access = row.operands, composed(access, accesses_of(row)[0])
-    others = [k for k in range(len(new.shape)) if k != axis]
-    is_row = new.shape[axis] == 1 and tuple(new.shape[k] for k in others) == source.shape[1:]
-    if not is_row or access[0] != counter(loop.body):
-        return None
-    pairs = zip(source.shape[1:], access[1:], map(own, others), strict=True)
-    return source if all(extent == 1 or at == wanted for extent, at, wanted in pairs) else None
 
 
 def changing_axes(state: Node, number: int) -> tuple[int, ...]:

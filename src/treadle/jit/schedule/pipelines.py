@@ -26,9 +26,10 @@ from treadle.jit.kernel.ir import (
     Result,
     Stack,
 )
-from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
+from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable
 from treadle.jit.schedule.cost_model import per_stage
 from treadle.jit.schedule.distribution import Distribution
+from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.stacked_loops import (
     consumer_of,

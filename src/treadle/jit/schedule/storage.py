@@ -17,6 +17,7 @@ from treadle.jit.kernel.ir import (
     ArgTopK,
     Axis,
     Branch,
+    CarriedArg,
     Concat,
     Constant,
     Elementwise,
@@ -37,6 +38,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
+from treadle.jit.schedule.layouts.windows import filters_windows
 from treadle.jit.schedule.nest_size import Inlined, inlined, is_expensive, is_too_much
 from treadle.jit.schedule.rows_in_place import is_row_in_place
 from treadle.jit.schedule.short_reductions import written_out_terms
@@ -91,7 +93,15 @@ def assign_storage(kernel: Kernel) -> StorageMap:
     storage_of: dict[Node, Storage] = {}
     fused: dict[Node, Inlined] = {}
     too_many = _too_many_to_unroll(nodes)
+    filters = {
+        node.op.body
+        for node in nodes
+        if isinstance(node.op, Loop) and filters_windows(node.op, kernel)
+    }
     for node in reversed(nodes):
+        if node.home in filters and not isinstance(node.op, CarriedArg):
+            storage_of[node] = Storage.REGISTERS
+            continue
         if isinstance(node.op, Concat) and _is_read_in_pieces(
             node, readers, storage_of, kernel.results
         ):

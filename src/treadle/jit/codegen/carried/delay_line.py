@@ -22,7 +22,7 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.kernel.ir import Loop, Node, static_shape
-from treadle.jit.schedule.carried_storage import Window
+from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.storage import Storage
 
 

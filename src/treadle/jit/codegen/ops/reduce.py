@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -27,6 +27,8 @@ from treadle.jit.schedule.parallelism import divided_axis, is_beside_short_axis
 from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
+_PARTIAL_SUMS = 8
+"""The sums that a long sum in registers begins with, so that it keeps its precision."""
 _MIN_VECTOR_EXTENT = 8
 """Extent of an axis from which it is computed in vectors."""
 
@@ -126,7 +128,6 @@ def _accumulated(
 def _unrolled(
     context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[int]
 ) -> Any:
-    result = None
     indices = (source_index(node, kept, inner) for inner in product(*map(range, over)))
     elements = [context.access.read(node.operands[0], index) for index in indices]
     is_long_sum_of_floats = len(elements) >= _MIN_VECTOR_EXTENT and (
@@ -134,10 +135,16 @@ def _unrolled(
     )
     if is_long_sum_of_floats and node.home not in context.vectorized:
         return _added(context, elements)
-    for element in elements:
-        args = (node.dtype, node.dtype), node.dtype, result, element
-        result = element if result is None else functions.apply(context.builder, op.function, *args)
-    return neutral(op.function, node.dtype) if result is None else result
+
+    def combined(left: Any, right: Any) -> Any:
+        types = (node.dtype, node.dtype), node.dtype
+        return functions.apply(context.builder, op.function, *types, left, right)
+
+    parts = _PARTIAL_SUMS if is_long_sum_of_floats else 1
+    sums = [reduce(combined, elements[k::parts]) for k in range(min(parts, len(elements)))]
+    while len(sums) > 1:
+        sums = [combined(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
+    return sums[0] if sums else neutral(op.function, node.dtype)
 
 
 def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:

@@ -18,7 +18,8 @@ from treadle.jit.kernel.ir import (
     Stack,
     View,
 )
-from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable, Window
+from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable
+from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.facts import is_extent_of
 from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
 

@@ -8,8 +8,9 @@ from functools import cached_property
 from treadle.jit.kernel.ir import DimOf, Elementwise, Kernel, Loop, Node, Result, Stack, SymbolicDim
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable, Window
+from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable
 from treadle.jit.schedule.dependence import LoopDependence, dependence_of
+from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.storage import Storage, StorageMap
 
 

@@ -14,29 +14,20 @@ from dataclasses import dataclass
 
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import (
-    CarriedArg,
-    Concat,
-    Constant,
-    Elementwise,
-    InductionVar,
     Loop,
     Node,
-    Reduce,
-    Reshape,
-    ScanSlice,
-    View,
 )
 from treadle.jit.kernel.traversal import word_of
-from treadle.jit.schedule.carried_storage import Registers, Window
+from treadle.jit.schedule.carried_storage import Registers
 from treadle.jit.schedule.dependence import LoopDependence
+from treadle.jit.schedule.layouts.windows import (
+    Window,
+    obstacle_to_lanes,
+    obstacle_to_straight_code,
+)
 from treadle.jit.schedule.loops.facts import LoopFacts
 
 _STRIP = 2048
-_MAX_ELEMENTS, _MIN_ITERATIONS = 128, 16
-"""The elements that an iteration may compute: the code is written out."""
-_STRAIGHT = (
-    CarriedArg, Concat, Constant, Elementwise, InductionVar, Reduce, Reshape, ScanSlice, View,
-)  # fmt: skip
 _OF_FLOATS, _OF_INTEGERS = ("min", "max"), ("min", "max", "add", "mul", "and", "or", "xor")
 
 
@@ -53,13 +44,8 @@ class Vectorization:
 def vectorization_of(facts: LoopFacts) -> Vectorization | str:
     """The strips of a loop, or why its iterations are not computed side by side."""
     op = facts.op
-    if op.has_condition or op.next_condition is not None:
-        return "it has a condition"
-    if facts.kernel.limits_memory or facts.kernel.is_profiled:
-        return "each iteration is measured"
-    if isinstance(op.extent, int) and op.extent < _MIN_ITERATIONS:
-        return "it has few iterations"
-    return _obstacle(facts) or _obstacle_of_carried(facts) or Vectorization(_STRIP)
+    obstacle = obstacle_to_lanes(op, facts.kernel) or _obstacle(facts)
+    return obstacle or _obstacle_of_carried(facts) or Vectorization(_STRIP)
 
 
 def _obstacle(facts: LoopFacts) -> str:
@@ -70,14 +56,12 @@ def _obstacle(facts: LoopFacts) -> str:
     for number, storage in enumerate(facts.carried):
         if not isinstance(storage, Registers | Window):
             return f"carried {number} is an array"
-    computed = 0
-    for node in facts.op.body.nodes:
-        if not isinstance(node.op, _STRAIGHT):
-            return f"{word_of(node)} may fail or loops"
-        if not facts.is_in_registers(node):
-            return f"{word_of(node)} is an array"
-        computed += node.size if isinstance(node.op, Elementwise) else 0
-    return "its body is long" if computed > _MAX_ELEMENTS else ""
+    own = (node for node in facts.op.body.nodes if node not in facts.op.states)
+    array = next((node for node in own if not facts.is_in_registers(node)), None)
+    straight = obstacle_to_straight_code(facts.op.body)
+    if array is None or straight.endswith("loops"):
+        return straight
+    return f"{word_of(array)} is an array"
 
 
 def _obstacle_of_carried(facts: LoopFacts) -> str:

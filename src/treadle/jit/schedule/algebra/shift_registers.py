@@ -1,0 +1,68 @@
+"""Shift registers that are cut out of a longer row: the rows that stay, and the new one.
+
+    row = concat(s, x); s = row[1:]         =       row = concat(s, x); s = concat(s[1:], x)
+
+The next value then says which elements it keeps, as `layouts/windows.py` looks for.
+"""
+
+from __future__ import annotations
+
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import Axis, Concat, Kernel, Loop, Node, View, static_shape
+from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.traversal import all_nodes
+
+
+def with_shift_registers(kernel: Kernel) -> Kernel:
+    """The kernel with such next values as Concats; itself if it has none."""
+    found = {
+        after
+        for node in all_nodes(kernel.main)
+        if isinstance(node.op, Loop)
+        for state, after in zip(node.op.states, node.op.nexts, strict=True)
+        if _is_cut_out(state, after)
+    }
+
+    def written(rebuild: Rebuild, node: Node) -> Node:
+        return _joined(rebuild, node) if node in found else copied(rebuild, node)
+
+    return remove_dead_nodes(rebuilt(kernel, {View: written})) if found else kernel
+
+
+def _is_cut_out(state: Node, after: Node) -> bool:
+    """Whether the next value is a part of the state with a row before or behind it."""
+    if not isinstance(after.op, View) or after.shape != state.shape or not state.is_static:
+        return False
+    (row,) = after.operands
+    if not isinstance(row.op, Concat) or len(row.operands) != 2 or state not in row.operands:
+        return False
+    if not row.is_static or row.operands[0] is row.operands[1]:
+        return False
+    first = 0 if row.operands[1] is state else static_shape(row)[row.op.axis] - _length(state, row)
+    starts = (first if k == row.op.axis else 0 for k in range(len(state.shape)))
+    is_new = 0 < static_shape(row)[row.op.axis] - _length(state, row) < _length(state, row)
+    return is_new and after.op.axes == tuple(
+        Axis(start, ((k, 1),)) for k, start in enumerate(starts)
+    )
+
+
+def _length(node: Node, row: Node) -> int:
+    assert isinstance(row.op, Concat)
+    return static_shape(node)[row.op.axis]
+
+
+def _joined(rebuild: Rebuild, after: Node) -> Node:
+    """The rows of the state that stay, and the new ones, in their order."""
+    (row,), builder = after.operands, rebuild.builder
+    assert isinstance(row.op, Concat)
+    assert isinstance(after.op, View)
+    axis = row.op.axis
+    start = after.op.axes[axis].offset
+    new = row.operands[bool(start)]
+    state = row.operands[not start]
+    shape = list(static_shape(state))
+    shape[axis] -= _length(new, row)
+    axes = tuple(Axis(start if k == axis else 0, ((k, 1),)) for k in range(len(shape)))
+    kept = builder.view(rebuild.nodes[state], shape, axes)
+    parts = (kept, rebuild.nodes[new]) if start else (rebuild.nodes[new], kept)
+    return builder.add(Concat(axis), after.dtype, after.shape, *parts)
