@@ -85,7 +85,7 @@ def assert_kept(made: CompiledKernel) -> None:
 
 
 def same_slot(one: Slot, other: Slot) -> bool:
-    """Whether they hold the same; a laid constant is an array with its stride."""
+    """Whether they hold the same; a packed constant is an array with the width of its panels."""
     firsts, seconds = (
         each.which if isinstance(each.which, tuple) else (each.which,) for each in (one, other)
     )

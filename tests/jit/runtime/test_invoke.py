@@ -221,11 +221,11 @@ def test_a_step_with_other_readers_is_no_companion():
 def test_a_packed_matrix_is_aligned_to_a_cache_line(dtype):
     for columns in (3, 16, 70):
         matrix = np.arange(5 * columns, dtype=dtype).reshape(5, columns)
-        laid = array_memory.contiguous(matrix, 80)
-        assert array_memory.address(laid) % 64 == 0
-        assert laid.strides == (80 * laid.itemsize, laid.itemsize)
-        assert np.array_equal(laid[:, :columns], matrix)
-        assert not laid[:, columns:].any()
+        panels = array_memory.in_panels(matrix, 80)
+        assert array_memory.address(panels) % 64 == 0
+        assert panels.strides == (5 * 80 * panels.itemsize, 80 * panels.itemsize, panels.itemsize)
+        assert np.array_equal(panels[0, :, :columns], matrix)
+        assert not panels[0, :, columns:].any()
 
 
 UNTOLD = """g (int64 n, float[K,2] p) => (float[2] last, float[K,2] scaled) {

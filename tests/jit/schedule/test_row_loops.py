@@ -112,7 +112,7 @@ def test_what_others_read_is_stacked(rng):
     given = feeds(rng)
     made = show_kernel(with_row_loops(kernel_of(text)), whole=True)
     for one, other in zip(run_kernel(made, *given), run_kernel(text, *given), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)  # sums near 0, reordered
 
 
 def test_what_the_second_loop_does_not_need_comes_after_it():

@@ -4,7 +4,7 @@ Given(position)         the address of a word that holds the address of an input
 Extent                  a dynamic extent of this run
 Result(number)          the address of a word that holds the address of a result
 Array(array)            the address of a constant
-Laid(array, stride)     the address of a constant matrix with room between its rows
+Panels(array, width)    the address of a constant matrix in panels of so many columns
 Escape(node)            a Python object that runs an operator on the host
 Workspace               the address of the kernel's workspace
 Count(extent)           out: an extent known only after the run
@@ -17,7 +17,7 @@ Over(number)            out: the loop that would exceed this, its iteration, and
 Clocks                  the address of the counters of a profiled kernel
 Team                    the address of the thread pool, or 0; free kernel: a function, or 0
 
-A free kernel (one without Python) has no Array and no Laid: its constants are in an object file.
+A free kernel (one without Python) has no Array and no Panels: its constants are in an object file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I8, I64, POINTER
-from treadle.jit.host.array_memory import contiguous, in_panels
+from treadle.jit.host.array_memory import in_panels
 from treadle.jit.kernel.artifact import Slot
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, SymbolicDim
@@ -99,12 +99,6 @@ class AbiSlots:
         if self.surroundings.is_free:
             return self._data(array.tobytes())
         return self._load(self._number("array", id(array), array), POINTER)
-
-    def laid(self, array: np.ndarray, stride: int) -> Any:
-        """The address of a constant matrix with this many elements from one row to the next."""
-        if self.surroundings.is_free:
-            return self._data(contiguous(array, stride).tobytes())
-        return self._load(self._number("laid", (id(array), stride), (array, stride)), POINTER)
 
     def panels(self, array: np.ndarray, width: int) -> Any:
         """The address of a constant matrix in panels of this many columns."""

@@ -20,7 +20,7 @@ _LONG = 2**28
 """The eighths of a nanosecond from which a nest is divided: for a product at least 10 ms."""
 _LEAST = round(EIGHTHS * INSTRUCTIONS.alone)
 """The least time of an element of a long nest: memory allows no less."""
-_LANES = 16
+_LANES = 64
 """Parts of an axis are multiples of this number of items, if possible: whole vectors."""
 _ROWS = 64
 """The least rows of a chunk: each reads the whole right operand, which the caches may not hold."""
@@ -90,15 +90,17 @@ def moved_along(
 
 @contextmanager
 def columns_in_parts(
-    context: CodegenContext, rows: Index, inner: Index, columns: int
+    context: CodegenContext, rows: Index, inner: Index, columns: int, is_packed: bool
 ) -> Iterator[tuple[Index, int]]:
     """(first, count) of the columns of a product to compute: all, or an equal part of many.
 
-    Only a product of so few rows that `in_chunks` leaves it whole is divided.
+    Only a product of so few rows that `in_chunks` leaves it whole is divided; where the matrix is
+    packed in panels, only into whole vectors.
     """
     b, part = context.builder, 0
     if isinstance(rows, int) and isinstance(inner, int) and rows < 2 * _ROWS:
         part = _even_part(columns, rows * inner)
+        part = 0 if is_packed and part % _LANES else part
     if not part or is_in_parallel_part(context) or context.tile is not None:
         yield 0, columns
         return

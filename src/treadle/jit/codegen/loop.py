@@ -61,7 +61,7 @@ _NO_LIMIT = 2**63 - 1
 
 def emit_loop(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
     """Emit the loop; its results go to `context.results`."""
-    with packed_matrices(context, node):
+    with packed_matrices(context, node, most_trips):
         _spend(context, node)
         weight = memory_limit.begin(context, node, _told(context, node))
         with timed_loop(context, node), tiles(context, node):
@@ -151,6 +151,13 @@ def _told(context: CodegenContext, node: Node) -> Any:
         and (context.kernel.limits_iterations or context.kernel.limits_memory)
     ):
         return None
+    return most_trips(context, node)
+
+
+def most_trips(context: CodegenContext, node: Node) -> Any:
+    """The number of iterations of a loop that nothing ends early, before its operands are taken."""
+    op = node.op
+    assert isinstance(op, Loop)
     return context.builder.index(trip_limit(context, op, node.operands[0] if op.has_trip else None))
 
 

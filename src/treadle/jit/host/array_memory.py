@@ -33,16 +33,6 @@ def address(array: Any) -> int:
     return found
 
 
-def contiguous(matrix: np.ndarray, stride: int) -> np.ndarray:
-    """Copy a matrix to rows with this many elements between them, aligned to cache lines."""
-    rows, columns = matrix.shape
-    room = np.zeros(rows * stride + _CACHE_LINE_BYTES // matrix.itemsize, matrix.dtype)
-    first = -address(room) % _CACHE_LINE_BYTES // matrix.itemsize
-    laid = room[first : first + rows * stride].reshape(rows, stride)
-    laid[:, :columns] = matrix
-    return laid
-
-
 def in_panels(matrix: np.ndarray, width: int) -> np.ndarray:
     """Copy a matrix to panels of this many columns, in each of which the rows follow each other.
 
@@ -51,7 +41,10 @@ def in_panels(matrix: np.ndarray, width: int) -> np.ndarray:
     """
     rows, columns = matrix.shape
     count = -(-columns // width)
-    made = contiguous(np.empty((count * rows, 0), matrix.dtype), width).reshape(count, rows, width)
+    size = count * rows * width
+    room = np.zeros(size + _CACHE_LINE_BYTES // matrix.itemsize, matrix.dtype)
+    first = -address(room) % _CACHE_LINE_BYTES // matrix.itemsize
+    made = room[first : first + size].reshape(count, rows, width)
     for number in range(count):
         part = matrix[:, number * width : (number + 1) * width]
         made[number, :, : part.shape[1]] = part

@@ -16,7 +16,6 @@ from treadle.errors import KernelError, RunError
 from treadle.jit.host.array_memory import (
     AdoptedBuffer,
     address,
-    contiguous,
     data_pointer_slot,
     free,
     in_panels,
@@ -100,8 +99,7 @@ class CallLayout:
         kinds: dict[str, list[tuple[int, Any]]] = {}
         for number, slot in enumerate(code.slots):
             kinds.setdefault(slot.kind, []).append((number, slot.which))
-        packed = [(number, contiguous(*which)) for number, which in kinds.get("laid", ())]
-        packed += [(number, in_panels(*which)) for number, which in kinds.get("panels", ())]
+        packed = [(number, in_panels(*which)) for number, which in kinds.get("panels", ())]
         for number, array in kinds.get("array", ()):
             fixed[number] = address(array)
         for number, array in packed:

@@ -32,6 +32,7 @@ from treadle.jit.codegen.loop import (
     begin_states,
     emit_iteration,
     end_loop,
+    most_trips,
     trip_limit,
 )
 from treadle.jit.codegen.ops import column_tiles
@@ -80,7 +81,7 @@ def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitB
     b.store(w.index(0), _word(w, words, w.index(0), _STATUS))
     begun = []
     for stage in pipeline.stages:
-        with packed_matrices(context, stage.loop):
+        with packed_matrices(context, stage.loop, most_trips):
             begun.append(_begin(context, stage, emit_block))
     limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
     b.store(limit, _word(w, words, w.index(0), _LIMIT))

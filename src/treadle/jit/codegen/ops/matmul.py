@@ -20,7 +20,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
-from treadle.jit.codegen.ops.matmul_microkernel import MAX_ROWS, emit_product
+from treadle.jit.codegen.ops.matmul_microkernel import emit_product
 from treadle.jit.codegen.ops.vector_product import Product
 from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel import costs
@@ -28,7 +28,7 @@ from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.layouts.large_products import is_prefetched, is_streamed
+from treadle.jit.schedule.layouts.product_tiles import rows_together
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _MIN_HALVED = 4
@@ -82,6 +82,7 @@ def _emit_by_rows(
     """By blocks of rows and columns; threads share the products, or the parts of a long one."""
     *batches, rows, columns = context.access.shape(node)
     assert isinstance(columns, int)
+    is_packed = node.operands[1] in context.access.packed
     each = cost * _known(rows) * _known(columns)
     if batches and not is_long((rows, columns, inner)):
         with in_chunks(context, batches[0], (*batches[1:], rows, columns, inner), 1) as own:
@@ -93,7 +94,7 @@ def _emit_by_rows(
         return
     with (
         context.builder.nest(batches) as batch,
-        columns_in_parts(context, rows, inner, columns) as part,
+        columns_in_parts(context, rows, inner, columns, is_packed) as part,
         in_chunks(context, rows, (part[1], inner)) as chunk,
         parallel_for(context, (), each),
     ):
@@ -131,7 +132,7 @@ def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.Batche
             lambda row, k: made.left(left, row, k),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
-            (context.access.scope_of(right), made.all.scope), is_prefetched=is_prefetched(node),
+            (context.access.scope_of(right), made.all.scope),
         ))  # fmt: skip
 
 
@@ -158,7 +159,6 @@ def _product(
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, moved(column))),
         lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
         (context.access.scope_of(right), buffer.scope), _turns(context, node),
-        is_streamed(node) and right not in context.access.packed, is_prefetched(node),
     )  # fmt: skip
 
 
@@ -172,7 +172,8 @@ def _turns(context: CodegenContext, node: Node) -> Any:
     if not right.is_static or not node.is_static:
         return None
     is_large = right.size * right.dtype.numpy.itemsize > costs.L1_BYTES
-    if not is_invariant or not is_large or static_shape(node)[-2] > MAX_ROWS:
+    rows = static_shape(node)[-2]
+    if not is_invariant or not is_large or rows > rows_together(rows, context.builder.target):
         return None
     return context.builder.builder.trunc(
         context.builder.index(context.access.counters[node.home]), I1

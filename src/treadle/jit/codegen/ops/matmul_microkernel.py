@@ -16,17 +16,13 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
-from treadle.jit.codegen.llvm_types import I1, I8, I32, POINTER, VOID, register_type
-from treadle.jit.codegen.ops.streamed_product import emit_streamed, streamed_columns
+from treadle.jit.codegen.llvm_types import I1, I32, VOID, register_type
 from treadle.jit.codegen.ops.vector_product import Product, multiply_add, splat
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.layouts.product_tiles import lanes_of, rows_together, vectors_together
 
-MAX_ROWS = 4
-"""The number of result rows computed together."""
-_READ_INTO_L2 = (0, 2, 1)
-"""LLVM's words for a prefetch: to read, of medium locality, of data."""
 _MIN_ACCUMULATORS = 8
 """Independent sums that hide the latency of a multiply-add."""
 
@@ -44,28 +40,17 @@ class _Block:
 
 def emit_product(context: CodegenContext, product: Product) -> None:
     """Emit the product to memory: threads share panels of columns, or blocks of rows."""
-    most = min(product.rows, MAX_ROWS) if isinstance(product.rows, int) else MAX_ROWS
-    if not most:
+    if product.rows == 0 or not product.columns:
         return
-    streamed = streamed_columns(product)
-    if streamed:
-        emit_streamed(context, product, streamed)
-        product = product.from_column(context, streamed)
-    if not product.columns:
-        return
-    for column, count, tail in _panels(
-        context, product, context.builder.target.registers // 2 // most
-    ):
+    target = context.builder.target
+    most = rows_together(product.rows, target)
+    for column, count, tail in _panels(context, product, vectors_together(most, target)):
         for row, height in _rows(context, product, most, count):
             _block(context, product, _Block(row, height, column, count, tail))
 
 
 def _lanes(context: CodegenContext, product: Product) -> int:
-    """The lanes of one vector; fewer if there are fewer columns."""
-    lanes = context.builder.target.vector_bytes // product.dtype.numpy.itemsize
-    while lanes >= 2 * product.columns:
-        lanes //= 2
-    return lanes
+    return lanes_of(product.dtype, product.columns, context.builder.target)
 
 
 def _rows(
@@ -80,11 +65,17 @@ def _rows(
         ) as number:
             yield context.builder.multiply(number, most), most
     done = context.builder.multiply(full, most)
-    if not isinstance(rest, int):
-        with context.builder.range(rest) as number:
-            yield context.builder.add(done, number), 1
-    elif rest:
-        yield done, rest
+    if isinstance(rest, int):
+        if rest:
+            yield done, rest
+        return
+    height = most // 2
+    while height:
+        times, rest = context.builder.split(rest, height)
+        with context.builder.range(times) as number, context.access.scope():
+            yield context.builder.add(done, number), height
+        done = context.builder.add(done, context.builder.multiply(times, height))
+        height //= 2
 
 
 def _panels(
@@ -230,8 +221,6 @@ def _add(
             loaded = _load(context, product, block, number, address, vector)
             context.access.aliases.mark(loaded, product.scopes[0])
             columns.append(loaded)
-            if product.is_prefetched:
-                _prefetch(context, product, address, block.count * vector.count)
         for row, own in enumerate(totals):
             factor = splat(
                 context, product.left(context.builder.add(block.row, row), position), vector
@@ -239,17 +228,6 @@ def _add(
             for total, column in zip(own, columns, strict=True):
                 before = b.load(total, typ=vector)
                 b.store(multiply_add(context, product.dtype, factor, column, before), total)
-
-
-def _prefetch(context: CodegenContext, product: Product, address: Any, columns: int) -> None:
-    """Ask for the elements `columns` further on, in the order of panels, into the L2 cache."""
-    b, width = context.builder.builder, columns * product.dtype.numpy.itemsize
-    ahead = context.builder.index(width)
-    if product.is_backward is not None:
-        ahead = b.select(product.is_backward, context.builder.index(-width), ahead)
-    further = b.gep(address, [ahead], source_etype=I8)
-    function = context.builder.external("llvm.prefetch.p0", VOID, POINTER, I32, I32, I32)
-    b.call(function, [further, *(llvm.Constant(I32, number) for number in _READ_INTO_L2)])
 
 
 def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 from typing import Any
 
 from treadle.jit.codegen.buffer import Buffer
@@ -13,15 +14,23 @@ from treadle.jit.codegen.ops.batched_matmul import runs_briefly
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.ir import Constant, Node, static_shape
 from treadle.jit.schedule.layouts.packing import Packing
+from treadle.jit.schedule.storage import transposed_axes
 
 
 @contextmanager
-def packed_matrices(context: CodegenContext, loop: Node) -> Iterator[None]:
-    """Pack the matrices that are packed before the loop, which is emitted inside."""
+def packed_matrices(
+    context: CodegenContext, loop: Node, limit: Callable[[CodegenContext, Node], Any]
+) -> Iterator[None]:
+    """Pack the matrices that are packed before the loop, which is emitted inside.
+
+    `limit` emits the number of iterations it runs for at most.
+    """
     made = context.schedule.packings.get(loop, ())
     for packing in made:
         context.counts["laid_out"] += 1
-        context.access.packed[packing.matrix] = _packed(context, packing)
+        context.access.packed[packing.matrix] = _packed(
+            context, packing, partial(limit, context, loop)
+        )
     yield
     for packing in made:
         if packing.products:
@@ -37,28 +46,62 @@ def packed_for_one_side(context: CodegenContext) -> Iterator[None]:
     context.access.packed = {**before, **constants}
 
 
-def _packed(context: CodegenContext, packing: Packing) -> Buffer:
-    matrix = packing.matrix
-    if isinstance(matrix.op, Constant) and packing.panel:
-        width, size = packing.panel, static_shape(matrix)[0] * packing.panel
-        pointer = context.access.slots.panels(matrix.op.array, width)
-        in_panels = (size, width, 1)
-        return Buffer(pointer, matrix.dtype, in_panels, "given", is_dense=False, panel=width)
-    strides = (packing.stride, 1)
+def _packed(context: CodegenContext, packing: Packing, limit: Callable[[], Any]) -> Buffer:
+    w, matrix, width = context.builder, packing.matrix, packing.panel
+    rows, columns = static_shape(matrix)
+    strides = (rows * width, width, 1)
     if isinstance(matrix.op, Constant):
-        pointer = context.access.slots.laid(matrix.op.array, packing.stride)
-        return Buffer(pointer, matrix.dtype, strides, "given", is_dense=False)
-    rows, _ = static_shape(matrix)
-    size = rows * packing.stride * matrix.dtype.numpy.itemsize
-    pointer = context.access.slots.workspace(size)
-    buffer = Buffer(pointer, matrix.dtype, strides, context.access.aliases.fresh(), is_dense=False)
-    if not packing.products:
-        copy_view(context, matrix, buffer, 0.0, context.access.read)
-        return buffer
-    is_short = reduce(context.builder.builder.and_, _are_short(context, packing))
-    with context.builder.builder.if_then(context.builder.builder.not_(is_short)):
-        copy_view(context, matrix, buffer, 0.0, context.access.read)
-    return buffer
+        pointer = context.access.slots.panels(matrix.op.array, width)
+        return Buffer(pointer, matrix.dtype, strides, "given", is_dense=False, panel=width)
+    size = -(-columns // width) * rows * width * matrix.dtype.numpy.itemsize
+    pointer, scope = context.access.slots.workspace(size), context.access.aliases.fresh()
+    copy = Buffer(pointer, matrix.dtype, strides, scope, is_dense=False, panel=width)
+    is_due = _is_due(context, packing, limit)
+    if is_due is None:
+        _copy(context, matrix, copy)
+        return copy
+    with w.builder.if_then(is_due), context.access.scope():
+        _copy(context, matrix, copy)
+    return _either(context, matrix, copy, is_due) if packing.least else copy
+
+
+def _is_due(context: CodegenContext, packing: Packing, limit: Callable[[], Any]) -> Any:
+    """Whether the loop reads the copy; None if it does in any case."""
+    b = context.builder.builder
+    if packing.products:
+        return b.not_(reduce(b.and_, _are_short(context, packing)))
+    if packing.least:
+        return b.icmp_signed(">=", limit(), context.builder.index(packing.least))
+    return None
+
+
+def _either(context: CodegenContext, matrix: Node, copy: Buffer, is_due: Any) -> Buffer:
+    """The copy, or else the matrix as it is stored: its rows are those of wider panels."""
+    w, stored = context.builder, context.access.buffer(matrix)
+    assert stored.strides[1] == 1, "a matrix without rows in memory"
+    pointer = w.builder.select(is_due, copy.pointer, stored.pointer)
+    steps = copy.panel, stored.strides[0]
+    strides = [
+        w.builder.select(is_due, w.index(one), w.index(other))
+        for one, other in zip(copy.strides, steps, strict=False)
+    ]
+    return replace(copy, pointer=pointer, strides=(*strides, 1))
+
+
+def _copy(context: CodegenContext, matrix: Node, copy: Buffer) -> None:
+    """Write the matrix to the copy: whole panels first, in which no vector ends early."""
+    access, w, width = context.access, context.builder, copy.panel
+    if transposed_axes(matrix) is not None:
+        copy_view(context, matrix, copy, 0.0, access.read)
+        return
+    rows, columns = static_shape(matrix)
+    panels = replace(copy, panel=0)
+    full, rest = divmod(columns, width)
+    for first, extents in ((0, (full, rows, width)), (full, (1, rows, rest))):
+        with w.nest(extents) as (number, row, own), access.scope():
+            panel = w.add(first, number)
+            column = w.add(w.multiply(panel, width), own)
+            access.store(panels, (panel, row, own), access.read(matrix, (row, column)))
 
 
 def _are_short(context: CodegenContext, packing: Packing) -> list[Any]:

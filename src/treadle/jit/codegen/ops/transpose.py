@@ -104,7 +104,8 @@ def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int
     if axes is None or not context.access.is_in_memory(node.operands[0]):
         return None
     source = context.access.buffer(node.operands[0])
-    return axes if source.is_dense and target.strides[axes[1]] == 1 else None
+    step = target.strides[-1 if target.panel else axes[1]]
+    return axes if source.is_dense and step == 1 else None
 
 
 def tile_width(node: Node, target: Target) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -22,8 +22,6 @@ class Product:
 
     `left` reads an element, `right` and `result` return the address of a row from a column on;
     `scopes` are their alias scopes. If `is_backward` holds at run time, the order is reversed.
-    `is_streamed`: the right operand is read in the order of memory. `is_prefetched`: its next panel
-    is asked for while one is read.
     """
 
     dtype: DType
@@ -35,22 +33,6 @@ class Product:
     result: Callable[[Index, Index], Any]
     scopes: tuple[str, str]
     is_backward: Any = None
-    is_streamed: bool = False
-    is_prefetched: bool = False
-
-    def from_column(self, context: CodegenContext, first: int) -> Product:
-        """The product of the columns from one on."""
-
-        def moved(column: Index) -> Index:
-            return context.builder.add(column, first)
-
-        return replace(
-            self,
-            columns=self.columns - first,
-            is_streamed=False,
-            right=lambda k, column: self.right(k, moved(column)),
-            result=lambda row, column: self.result(row, moved(column)),
-        )
 
     def turned(self, context: CodegenContext, number: Index, count: Index) -> Index:
         """The number, or its mirror image in reversed order."""

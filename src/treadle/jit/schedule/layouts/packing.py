@@ -1,7 +1,8 @@
-"""Packing: which invariant matrices of products are copied to an aligned layout, before which loop.
+"""Packing: which invariant matrices of products are copied to panels, before which loop.
 
-Rows are aligned to vectors, and not a power of two apart, so that no vector crosses a cache line
-and rows do not evict each other. A matrix is packed once for all loops that surely run after it:
+In a panel of few columns (product_tiles.py) the rows follow each other in memory: they are read in
+the order of memory, no vector crosses a cache line, and rows do not evict each other. A matrix is
+packed once for all loops that surely run after it:
 a copy made on one side of a branch is for that side only, and a copy that a loop of few iterations
 skips is for that loop only. A constant is packed when code is made, and is there for all loops.
 """
@@ -21,43 +22,40 @@ from treadle.jit.kernel.ir import (
     Loop,
     MatMul,
     Node,
-    ScanSlice,
-    View,
     static_shape,
 )
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
-from treadle.jit.schedule.layouts.large_products import is_streamed, panel_columns
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.layouts.product_tiles import panel_columns
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
-_CACHE_LINE_BYTES = 64
-_PAGE_BYTES = 4096
 _MIN_PACKED_ELEMENTS = 4096
 """The number of elements below which packing does not pay."""
+_MIN_ITERATIONS, _MIN_ITERATIONS_OF_ROWS, _MANY_ROWS = 10, 4, 16
+"""The iterations from which a copy pays: of one row, and of many (measured on Zen 5)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Packing:
-    """A matrix to copy before a loop; `stride`: the elements from one row to the next.
+    """A matrix to copy before a loop, to panels of `panel` columns.
 
-    A constant in panels of `panel` columns has its rows in each of them (large_products.py).
-
-    `products` are those of the loop that would read the matrix as it is stored if the loop runs for
-    few iterations, so that no copy is needed then; none if some product always needs it.
+    A loop of fewer than `least` iterations reads it as it is stored, in the same order. `products`
+    are those of a loop that would rather multiply by the rows of its transpose if it runs for few
+    iterations; none if some product always needs the copy.
     """
 
     matrix: Node
-    stride: int
+    panel: int
+    least: int
     products: tuple[Node, ...]
-    panel: int = 0
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
         shape = ",".join(map(str, static_shape(self.matrix)))
-        when = ", unless it runs for few iterations" if self.products else ""
-        form = f"panels of {self.panel} columns" if self.panel else f"rows of {self.stride}"
-        return f"{self.matrix.dtype}[{shape}] in {form}{when}"
+        when = f", from {self.least} iterations on" if self.least else ""
+        when = ", unless it runs for few iterations" if self.products else when
+        return f"{self.matrix.dtype}[{shape}] in panels of {self.panel} columns{when}"
 
 
 def packings(
@@ -94,60 +92,45 @@ def _packings(
 
 def _made(loop: Node, there: Collection[Node], facts: _Facts) -> Iterator[Packing]:
     assert isinstance(loop.op, Loop)
-    order, distributed = facts.order, facts.distributed
-    inside = list(all_nodes(loop.op.body))
-    matrices = dict.fromkeys(_matrices(loop.op, inside, order, distributed))
-    for matrix in matrices:
-        readers = tuple(node for node in inside if matrix in node.operands)
-        panel = _panel(matrix, readers, facts)
-        if matrix in there or not (panel or _is_worth_it(matrix, order)):
+    readers: dict[Node, list[Node]] = {}
+    for node in all_nodes(loop.op.body):
+        if isinstance(node.op, MatMul) and _is_packed(node, loop.op, facts):
+            readers.setdefault(node.operands[1], []).append(node)
+    for matrix, products in readers.items():
+        if matrix in there or not _is_worth_it(matrix):
             continue
-        may_skip = all(node in distributed and stored_transpose(node) for node in readers)
+        may_skip = all(node in facts.distributed and stored_transpose(node) for node in products)
         is_made_before = isinstance(matrix.op, Constant) or not may_skip
-        stride = _stride(static_shape(matrix)[1], matrix.dtype)
-        yield Packing(matrix, stride, () if is_made_before else readers, panel)
+        least = _least(matrix, products, loop.op, facts)
+        panel = panel_columns(products, facts.target)
+        yield Packing(matrix, panel, least, () if is_made_before else tuple(products))
 
 
-def _panel(matrix: Node, readers: Sequence[Node], facts: _Facts) -> int:
-    """The columns of the panels that a matrix is stored in; 0: its rows stay whole."""
-    is_ahead = any(node in facts.distributed for node in readers)
-    is_right = all(isinstance(node.op, MatMul) and node.operands[1] is matrix for node in readers)
-    return panel_columns(readers, facts.target) if is_right and not is_ahead else 0
-
-
-def _matrices(
-    loop: Loop, inside: Collection[Node], order: MemoryOrder, distributed: Collection[Node]
-) -> Iterator[Node]:
-    """The right operands of products in a loop that do not change in it."""
-    for node in inside:
-        if isinstance(node.op, MatMul) and order.storage.storage_of[node] is Storage.BUFFER:
-            right = node.operands[1]
-            is_outside = right.home.depth < loop.body.depth
-            is_matrix = is_outside and right.is_static and len(right.shape) == 2
-            if is_matrix and (node in distributed or not _is_read_as_stored(node, order)):
-                yield right
-
-
-def _is_read_as_stored(product: Node, order: MemoryOrder) -> bool:
-    """Whether a product reads the rows of its matrix, or of its transpose, where they are."""
-    is_in_rows = is_streamed(product) and order.has_rows(product.operands[1])
-    return is_in_rows or stored_transpose(product) is not None
-
-
-def _is_worth_it(matrix: Node, order: MemoryOrder) -> bool:
-    """Whether a matrix is large enough to pack, and its rows are badly aligned."""
-    if matrix.dtype in (DType.BOOL, *SIXTEEN_BIT_FLOATS):
+def _is_packed(product: Node, loop: Loop, facts: _Facts) -> bool:
+    """Whether the right operand of a product in a loop does not change, and is better packed."""
+    right = product.operands[1]
+    is_matrix = right.home.depth < loop.body.depth and right.is_static and len(right.shape) == 2
+    if not is_matrix or facts.order.storage.storage_of[product] is not Storage.BUFFER:
         return False
+    return product in facts.distributed or stored_transpose(product) is None
+
+
+def _is_worth_it(matrix: Node) -> bool:
     rows, columns = static_shape(matrix)
-    if rows * columns < _MIN_PACKED_ELEMENTS or columns < 2:
-        return False
-    size = columns * matrix.dtype.numpy.itemsize
-    is_turned = isinstance(matrix.op, View | ScanSlice) and not order.has_rows(matrix)
-    return is_turned or size % _CACHE_LINE_BYTES != 0 or size % _PAGE_BYTES == 0
+    is_large = rows * columns >= _MIN_PACKED_ELEMENTS and columns >= 2
+    return is_large and matrix.dtype not in (DType.BOOL, *SIXTEEN_BIT_FLOATS)
 
 
-def _stride(columns: int, dtype: DType) -> int:
-    """The number of elements from one row to the next."""
-    lanes = _CACHE_LINE_BYTES // dtype.numpy.itemsize
-    stride = -(-columns // lanes) * lanes
-    return stride + lanes if stride * dtype.numpy.itemsize % _PAGE_BYTES == 0 else stride
+def _least(matrix: Node, products: Sequence[Node], loop: Loop, facts: _Facts) -> int:
+    """The iterations from which a copy pays; 0: it is made in any case."""
+    is_inline = facts.order.storage.storage_of[matrix] is Storage.INLINE
+    is_stored = not is_inline and facts.order.has_rows(matrix)
+    if (
+        isinstance(matrix.op, Constant)
+        or not is_stored
+        or any(product.home is not loop.body for product in products)
+    ):
+        return 0
+    rows = [product.shape[-2] for product in products]
+    has_many = any(isinstance(each, int) and each >= _MANY_ROWS for each in rows)
+    return _MIN_ITERATIONS_OF_ROWS if has_many else _MIN_ITERATIONS

@@ -1,16 +1,19 @@
-"""Products with a matrix that the caches do not hold."""
+"""The tiles of products, and the panels that a loop reads its matrices from."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import onnx
 import pytest
 
-from tests.jit.kernel_text import kernel_of, names_of, run_kernel
+from tests.jit.kernel_text import run_kernel
 from tests.jit.native import outcomes
+from tests.jit.schedule.test_schedule import TARGET
 from treadle import InferenceSession
 from treadle.jit.runtime.invoke import CompiledKernel
-from treadle.jit.schedule.layouts.large_products import is_prefetched, is_streamed
+from treadle.jit.schedule.layouts.product_tiles import rows_together, vectors_together
 
 LOOP = """
 kernel{threads}
@@ -30,57 +33,69 @@ kernel{threads}
 """
 
 
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 9, 12])
+@pytest.mark.parametrize("trips", [0, 1, 3, 41])
 @pytest.mark.parametrize("threads", ["", " parallel_threshold_ns=1500"])
 @pytest.mark.parametrize(
     ("dtype", "inner", "columns"),
     [
-        ("float32", 403, 2100),
-        ("float32", 514, 1024),
-        ("float32", 403, 1808),
-        ("float64", 258, 1031),
+        ("float32", 103, 300),
+        ("float32", 64, 64),
+        ("float32", 403, 17),
+        ("float64", 58, 131),
+        ("int32", 70, 77),
     ],
 )
-def test_strips_and_the_columns_left_over(
-    dtype: str, inner: int, columns: int, threads: str, rows: int, rng: np.random.Generator
-) -> None:
+def test_a_loop_reads_a_copy_in_panels_or_the_matrix_as_it_is_stored(
+    dtype: str, inner: int, columns: int, threads: str, trips: int, rows: int,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
     text = LOOP.format(dtype=dtype, inner=inner, columns=columns, threads=threads, rows=rows)
-    w = rng.standard_normal((inner, columns)).astype(dtype)
-    x = rng.standard_normal((rows, inner)).astype(dtype)
-    y = rng.standard_normal((rows, columns)).astype(dtype)
-    (found,) = run_kernel(text, np.array(3), w, x, y)
-    np.testing.assert_allclose(found, y + x @ w, rtol=2e-4, atol=2e-4)
+    w, x, y = (
+        rng.integers(-9, 9, shape).astype(dtype)
+        for shape in ((inner, columns), (rows, inner), (rows, columns))
+    )
+    (found,) = run_kernel(text, np.array(trips), w, x, y)
+    np.testing.assert_array_equal(found, y + trips % 2 * (x @ w))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 11, 16])
+def test_the_copy_and_the_stored_matrix_give_the_same_bits(
+    rows: int, rng: np.random.Generator
+) -> None:
+    text = LOOP.format(dtype="float32", inner=203, columns=170, threads="", rows=rows)
+    text = text.replace(f"    %s: float32[{rows},170] = add %p, %z\n", "")
+    text = text.replace("yield %h, %s", "yield %h, %p")
+    w, x, y = (
+        rng.standard_normal(shape).astype("f") for shape in ((203, 170), (rows, 203), (rows, 170))
+    )
+    (few,), (many,) = (run_kernel(text, np.array(trips), w, x, y) for trips in (1, 41))
+    assert np.array_equal(few, many)
+    np.testing.assert_allclose(few, x @ w, rtol=2e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize(
-    ("right", "rows", "wanted"),
+    ("registers", "rows", "tile"),
     [
-        ("float32[1024,1024]", 1, (True, False)),
-        ("float32[1024,1024]", 2, (False, False)),
-        ("float32[1024,1024]", 4, (False, True)),
-        ("float32[256,1024]", 4, (False, True)),
-        ("float32[256,1000]", 4, (False, False)),
-        ("float32[256,1024]", 1, (False, False)),
-        ("float32[8192,512]", 1, (False, False)),
-        ("int32[1024,1024]", 1, (False, False)),
-        ("int32[1024,1024]", 4, (False, False)),
+        (32, 1, (1, 16)),
+        (32, 2, (2, 8)),
+        (32, 3, (3, 4)),
+        (32, 4, (4, 4)),
+        (32, 5, (5, 2)),
+        (32, 9, (5, 2)),
+        (32, 12, (6, 2)),
+        (32, 64, (8, 2)),
+        (16, 1, (1, 8)),
+        (16, 5, (3, 2)),
+        (16, 64, (4, 2)),
     ],
 )
-def test_which_products_are_streamed_and_which_prefetched(
-    right: str, rows: int, wanted: tuple[bool, bool]
+def test_tiles_have_as_many_rows_as_fit_and_divide_them_evenly(
+    registers: int, rows: int, tile: tuple[int, int]
 ) -> None:
-    dtype, _, shape = right.partition("[")
-    inner, columns = shape.rstrip("]").split(",")
-    text = f"""
-    kernel
-      %x: {dtype}[{rows},{inner}] = input 0
-      %w: {right} = input 1
-      %y: {dtype}[{rows},{columns}] = matmul %x, %w
-      return %y
-    """
-    kernel = kernel_of(text)
-    (product,) = (node for node, name in names_of(text, kernel).items() if name == "y")
-    assert (is_streamed(product), is_prefetched(product)) == wanted
+    target = replace(TARGET, registers=registers)
+    together = rows_together(rows, target)
+    assert (together, vectors_together(together, target)) == tile
 
 
 MULTIPLIED = """<ir_version: 8, opset_import: ["" : 18]>
@@ -101,12 +116,15 @@ g (int64 n, {dtype}[{rows},{inner}] h) => ({dtype}[{rows},{inner}] y) {{
         ("float", 1, 256, 300, 2),
         ("float", 2, 256, 1031, 2),
         ("float", 3, 512, 130, 2),
-        ("float", 4, 256, 512, 0),
-        ("float", 1, 100, 300, 0),
+        ("float", 4, 256, 512, 2),
+        ("float", 8, 256, 511, 2),
+        ("float", 21, 128, 130, 2),
+        ("float", 1, 100, 300, 2),
+        ("float", 1, 60, 60, 0),
         ("double", 1, 200, 177, 2),
     ],
 )
-def test_constants_of_few_rows_are_stored_in_panels(
+def test_constants_are_stored_in_panels(
     dtype: str, rows: int, inner: int, columns: int, panels: int, rng: np.random.Generator
 ) -> None:
     model = onnx.parser.parse_model(

@@ -1,0 +1,52 @@
+"""The tiles of matrix products: how many rows and columns of a result are in registers together.
+
+    for panel of columns:                  as wide as a tile
+        for block of rows:
+            tile[rows, columns] += left[rows, k] * right[k, columns]        for every k
+
+A matrix that a loop multiplies by is stored panel by panel, so that the rows of one follow each
+other in memory. Wide panels serve few rows, which wait for the matrix; from four rows on tall tiles
+of two vectors are faster: 8 x 2 reaches 0.95 of the peak of Zen 5, 4 x 4 0.75.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.ir import DType
+from treadle.jit.kernel.ir import Node, Number, static_shape
+from treadle.jit.kernel.target import Target
+
+_PANEL_VECTORS = 4
+"""The most vectors in a row of a panel; a single row takes up to 16 from several panels."""
+_REGISTERS_PER_ROW = 4
+"""The vector registers for each row of a tile."""
+
+
+def rows_together(rows: Number, target: Target) -> int:
+    """The rows of a tile: those of a product in equal parts, if their number is known."""
+    most = target.registers // _REGISTERS_PER_ROW
+    return -(-rows // -(-rows // most)) if isinstance(rows, int) and rows else most
+
+
+def vectors_together(rows: int, target: Target) -> int:
+    """The vectors in a row of a tile of so many rows, a power of two."""
+    return 1 << (target.registers // 2 // rows).bit_length() - 1
+
+
+def lanes_of(dtype: DType, columns: int, target: Target) -> int:
+    """The lanes of one vector; fewer if there are fewer columns."""
+    lanes = target.vector_bytes // dtype.numpy.itemsize
+    while lanes >= 2 * columns:
+        lanes //= 2
+    return lanes
+
+
+def panel_columns(products: Sequence[Node], target: Target) -> int:
+    """The columns of a panel of the matrix that products share."""
+    matrix = products[0].operands[1]
+    columns = static_shape(matrix)[-1]
+    rows = max(rows_together(node.shape[-2], target) for node in products)
+    lanes = lanes_of(matrix.dtype, columns, target)
+    vectors = min(vectors_together(rows, target), _PANEL_VECTORS, -(-columns // lanes))
+    return vectors * lanes
