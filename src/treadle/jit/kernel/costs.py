@@ -41,10 +41,8 @@ OTHER_OPERATOR = 300.0
 """What onnxruntime spends on an operator, beside its elements."""
 OTHER_ELEMENT = 0.5
 """What onnxruntime spends on an element of an operator's result."""
-DEFICIT_OF_LARGE_PRODUCTS = 0.0006
-"""How far native code is behind onnxruntime in a product of many rows, for each multiplication."""
 DEFICIT_OF_CONVOLUTIONS = 0.03
-"""The same in a convolution."""
+"""How far native code is behind onnxruntime in a convolution, for each multiplication."""
 DEFICIT_OF_BYTES = 0.007
 """The same in a product of whole numbers of 8 bits: onnxruntime has instructions for four of them
 at once."""

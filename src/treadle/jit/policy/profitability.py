@@ -6,8 +6,8 @@ numbers), native code saves time for each iteration and for each operator in it,
     for host calls, and for lists that cross the region's boundary
     for convolutions: two thirds of their time
     for products of whole numbers of 8 bits with four rows or more: half of their time
-    for products of 96 rows or more: a sixth of their time; a large product also loses what more
-    than two threads of onnxruntime would gain, since native code was not measured with more
+    for large products what more than two threads of onnxruntime would gain, since native code was
+    not measured with more
 
 The cost of a list is spread over the iterations, of which ten are assumed.
 """
@@ -43,8 +43,6 @@ _LARGE_PRODUCT = 5e7
 """Multiplications from which onnxruntime shares a product among its threads."""
 _OPERATIONS_PER_NS = 150.0
 _MEASURED_THREADS = 2
-_MIN_ROWS = 96
-"""The number of rows of a product from which native code is slower than onnxruntime."""
 _MIN_BYTES_ROWS = 4
 _BYTES = (DType.INT8, DType.UINT8)
 _FREE = frozenset(("Constant", "Identity"))
@@ -164,11 +162,11 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
 
 
 def _behind(product: Node) -> float:
-    """The deficit in nanoseconds per operation of a product with many rows."""
+    """The deficit in nanoseconds per operation of a product of whole numbers of 8 bits."""
     rows = static_shape(product)[-2]
     if rows >= _MIN_BYTES_ROWS and all(map(_is_of_bytes, product.operands)):
         return costs.DEFICIT_OF_BYTES
-    return costs.DEFICIT_OF_LARGE_PRODUCTS if rows >= _MIN_ROWS else 0.0
+    return 0.0
 
 
 def _is_of_bytes(node: Node) -> bool:
