@@ -4,7 +4,7 @@ Given(position)         the address of a word that holds the address of an input
 Extent                  a dynamic extent of this run
 Result(number)          the address of a word that holds the address of a result
 Array(array)            the address of a constant
-Panels(array, width)    the address of a constant matrix in panels of so many columns
+Panels(array, width)    the address of a constant matrix in panels of `width` columns
 Escape(node)            a Python object that runs an operator on the host
 Workspace               the address of the kernel's workspace
 Count(extent)           out: an extent known only after the run

@@ -69,13 +69,11 @@ def _rows(
         if rest:
             yield done, rest
         return
-    height = most // 2
-    while height:
+    for height in (max(most // 2, 1), 1):
         times, rest = context.builder.split(rest, height)
         with context.builder.range(times) as number, context.access.scope():
             yield context.builder.add(done, number), height
         done = context.builder.add(done, context.builder.multiply(times, height))
-        height //= 2
 
 
 def _panels(

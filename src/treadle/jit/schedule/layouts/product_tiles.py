@@ -30,7 +30,7 @@ def rows_together(rows: Number, target: Target) -> int:
 
 
 def vectors_together(rows: int, target: Target) -> int:
-    """The vectors in a row of a tile of so many rows, a power of two."""
+    """The vectors in a row of a tile with this number of rows, a power of two."""
     return 1 << (target.registers // 2 // rows).bit_length() - 1
 
 
