@@ -181,6 +181,8 @@ class _Collector:
 
 _collector = _Collector()
 _LEAST_DUE = _collector.due
+_FROZEN_BY_PYTHON = 1_000
+"""Python 3.12 begins with 375 frozen objects; a process that freezes its own has more."""
 _PART = 4
 """A full collection is due once a quarter of all objects is pending, as Python's own rule is."""
 
@@ -218,7 +220,7 @@ def _collect_if_due() -> None:
 
 
 def _move_to_oldest() -> None:
-    if gc.get_freeze_count():
+    if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
         _collector.is_foreign = True
         return
     _collector.pending += gc.get_count()[0]
