@@ -24,7 +24,7 @@ _LANES = 64
 """Parts of an axis are multiples of this number of items, if possible: whole vectors."""
 _ROWS = 64
 """The least rows of a chunk: each reads the whole right operand, which the caches may not hold."""
-_MULTIPLE = 4
+_MULTIPLE = 8
 """Chunks are multiples of the rows that are computed together."""
 _ASSUMED_ROWS = 2**14
 """The assumed value of a dynamic number of rows."""
@@ -48,6 +48,10 @@ def in_chunks(
     b = context.builder
     size = _chunk(rows, row, least)
     if not size or is_in_parallel_part(context) or context.tile is not None:
+        yield 0, rows
+        return
+    if isinstance(rows, int) and rows <= size:
+        _poll(context, (rows, *row))
         yield 0, rows
         return
     chunks, _ = b.split(b.add(rows, size - 1), size)

@@ -24,6 +24,23 @@ def i64(type_: Any) -> str:
     return str(type_.intrinsic_name)
 
 
+def _multiple(value: Any) -> tuple[Any, int, int]:
+    """The parts of an index number * factor + offset, of instructions that this builder made."""
+    offset = 0
+    while isinstance(value, llvm.Instruction) and value.opname == "add":
+        first, second = value.operands
+        if not isinstance(second, llvm.Constant):
+            first, second = second, first
+        if not isinstance(second, llvm.Constant) or second.constant < 0:
+            break
+        value, offset = first, offset + second.constant
+    if isinstance(value, llvm.Instruction) and value.opname == "mul":
+        first, second = value.operands
+        if isinstance(second, llvm.Constant) and second.constant > 0:
+            return first, second.constant, offset
+    return value, 1, offset
+
+
 _MAX_UNROLLED = 8
 """The number of iterations below which LLVM may unroll a loop."""
 _UNROLLED = {True: (), False: ("unroll.disable",)}
@@ -164,6 +181,11 @@ class FunctionBuilder:
             return divmod(value, by)
         if isinstance(by, int) and by == 1:
             return value, 0
+        if isinstance(by, int):
+            number, factor, offset = _multiple(value)
+            if factor % by == 0:
+                times = self.add(self.multiply(number, factor // by), offset // by)
+                return times, offset % by
         number, divisor = self.index(value), self.index(by)
         return self.builder.udiv(number, divisor), self.builder.urem(number, divisor)
 

@@ -132,7 +132,7 @@ def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.Batche
             lambda row, k: made.left(left, row, k),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
-            (context.access.scope_of(right), made.all.scope),
+            (context.access.scope_of(right), made.all.scope), has_many_rows=True,
         ))  # fmt: skip
 
 

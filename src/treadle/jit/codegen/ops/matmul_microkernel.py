@@ -56,24 +56,44 @@ def _lanes(context: CodegenContext, product: Product) -> int:
 def _rows(
     context: CodegenContext, product: Product, most: int, vectors: int
 ) -> Iterator[tuple[Index, int]]:
-    """(first row, height) of blocks that cover all rows, inside the loops they need."""
+    """(first row, height) of blocks that cover all rows, inside the loops they need.
+
+    Of many rows the last ones are an overlapping block of the same code, unless there are fewer
+    than in a block.
+    """
     full, rest = context.builder.split(product.rows, most)
+    blocks, heights = full, [max(most // 2, 1), 1]
+    if product.has_many_rows and not isinstance(rest, int):
+        blocks, rest = _overlapping(context, full, rest)
+        heights = [1]
     if full != 0:
-        size = (full, most * vectors * _lanes(context, product), product.inner)
+        size = (blocks, most * vectors * _lanes(context, product), product.inner)
         with parallel_range(
-            context, full, per_product(product.dtype, product.rows), size=size
+            context, blocks, per_product(product.dtype, product.rows), size=size
         ) as number:
-            yield context.builder.multiply(number, most), most
+            first = context.builder.multiply(number, most)
+            if blocks is not full:
+                b, last = context.builder.builder, context.builder.add(product.rows, -most)
+                first = b.select(b.icmp_signed("<", first, last), first, last)
+            yield first, most
     done = context.builder.multiply(full, most)
     if isinstance(rest, int):
         if rest:
             yield done, rest
         return
-    for height in (max(most // 2, 1), 1):
+    for height in heights:
         times, rest = context.builder.split(rest, height)
         with context.builder.range(times) as number, context.access.scope():
             yield context.builder.add(done, number), height
         done = context.builder.add(done, context.builder.multiply(times, height))
+
+
+def _overlapping(context: CodegenContext, full: Any, rest: Any) -> tuple[Any, Any]:
+    """The number of blocks, and of rows left over: none once there is a block."""
+    b, none = context.builder.builder, context.builder.index(0)
+    has_block = b.icmp_signed(">", full, none)
+    is_more = b.and_(has_block, b.icmp_signed(">", rest, none))
+    return b.add(full, b.zext(is_more, full.type)), b.select(has_block, none, rest)
 
 
 def _panels(

@@ -22,6 +22,7 @@ class Product:
 
     `left` reads an element, `right` and `result` return the address of a row from a column on;
     `scopes` are their alias scopes. If `is_backward` holds at run time, the order is reversed.
+    `has_many_rows`: their number is not known, and more than those of a tile in most runs.
     """
 
     dtype: DType
@@ -33,6 +34,7 @@ class Product:
     result: Callable[[Index, Index], Any]
     scopes: tuple[str, str]
     is_backward: Any = None
+    has_many_rows: bool = False
 
     def turned(self, context: CodegenContext, number: Index, count: Index) -> Index:
         """The number, or its mirror image in reversed order."""

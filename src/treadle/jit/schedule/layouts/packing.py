@@ -102,7 +102,8 @@ def _made(loop: Node, there: Collection[Node], facts: _Facts) -> Iterator[Packin
         may_skip = all(node in facts.distributed and stored_transpose(node) for node in products)
         is_made_before = isinstance(matrix.op, Constant) or not may_skip
         least = _least(matrix, products, loop.op, facts)
-        panel = panel_columns(products, facts.target)
+        rows = [None if node in facts.distributed else node.shape[-2] for node in products]
+        panel = panel_columns(matrix, rows, facts.target)
         yield Packing(matrix, panel, least, () if is_made_before else tuple(products))
 
 

@@ -23,7 +23,7 @@ _REGISTERS_PER_ROW = 4
 """The vector registers for each row of a tile."""
 
 
-def rows_together(rows: Number, target: Target) -> int:
+def rows_together(rows: Number | None, target: Target) -> int:
     """The rows of a tile: those of a product in equal parts, if their number is known."""
     most = target.registers // _REGISTERS_PER_ROW
     return -(-rows // -(-rows // most)) if isinstance(rows, int) and rows else most
@@ -42,11 +42,10 @@ def lanes_of(dtype: DType, columns: int, target: Target) -> int:
     return lanes
 
 
-def panel_columns(products: Sequence[Node], target: Target) -> int:
-    """The columns of a panel of the matrix that products share."""
-    matrix = products[0].operands[1]
+def panel_columns(matrix: Node, rows: Sequence[Number | None], target: Target) -> int:
+    """The columns of a panel of a matrix; `rows` are those of its products, None if not known."""
     columns = static_shape(matrix)[-1]
-    rows = max(rows_together(node.shape[-2], target) for node in products)
     lanes = lanes_of(matrix.dtype, columns, target)
-    vectors = min(vectors_together(rows, target), _PANEL_VECTORS, -(-columns // lanes))
+    most = max(rows_together(each, target) for each in rows)
+    vectors = min(vectors_together(most, target), _PANEL_VECTORS, -(-columns // lanes))
     return vectors * lanes
