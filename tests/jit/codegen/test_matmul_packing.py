@@ -133,3 +133,30 @@ def test_a_part_of_a_matrix_is_copied_in_any_case():
     schedule = schedule_kernel(kernel_of(part), TARGET)
     found = map(str, next(iter(schedule.packings.values())))
     assert list(found) == ["float32[65,65] in panels of 64 columns"] * 2
+
+
+AHEAD = """g (float[T,{rows},24] x, float[24,{columns}] w, float[{rows},{columns}] s0)
+    => (float[{rows},{columns}] s, float[T,{rows},{columns}] y) {{
+  s, y = Scan <num_scan_inputs = 1, body = b (float[{rows},{columns}] s, float[{rows},24] v)
+      => (float[{rows},{columns}] s1, float[{rows},{columns}] z) {{
+    p = MatMul (v, w)
+    s1 = Max (s, p)
+    z = Sub (p, s)
+  }}> (s0, x)
+}}"""
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("columns", [5, 16, 33, 180, 256])
+def test_the_last_rows_of_many_are_an_overlapping_tile(columns, rows, rng):
+    """Whole numbers: every order of sums gives the same bits."""
+
+    def whole(*shape: int) -> np.ndarray:
+        return rng.integers(-3, 4, shape).astype(np.float32)
+
+    trips = (0, 1, 2, 7, 8, 9, 15, 16, 17, 40, 63, 64, 65, 71, 130)
+    check(
+        AHEAD.format(rows=rows, columns=columns),
+        *({"x": whole(n, rows, 24), "w": whole(24, columns), "s0": whole(rows, columns)}
+          for n in trips),
+    )  # fmt: skip
