@@ -3,10 +3,10 @@
     stencil     a state that reads itself at shifts of 0, 1 and 2, past borders of three kinds
     rows        states over sliced rows, either direction, linear in some; stacked results
     grid        a loop in a loop, whose elements read the row above at shifts and the one before
-    stacked     loops that each slice what the loop before them stacks
+    stacked     loops that each slice the stacked output of the loop before them
     updates     arrays changed by rows, and in branches, also read before and after
     reduced     arrays from which a value and its reduction lead to the next one
-    fed         what loops slice, made of other values, numbers and rows by functions and views
+    fed         sliced values, made of other values, numbers and rows by functions and views
     products    matrix products of rows and states by weights: constants, inputs, carried, in panels
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed

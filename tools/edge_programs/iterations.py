@@ -45,7 +45,7 @@ def windows(lines: Lines) -> tuple[Feeds, Kinds]:
 
 
 def maps(lines: Lines) -> tuple[Feeds, Kinds]:
-    """Values of the iteration's number and of elements, and what they add up to."""
+    """Values of the iteration's number and of elements, and their sums."""
     chance, body = lines.chance, lines.inner()
     trips = chance.choice((*TRIPS, 33, 64, 70, 200, 1000))
     feeds = {"n": np.array(trips, np.int64), "x": numbers(chance, max(trips, 1)),

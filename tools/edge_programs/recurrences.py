@@ -107,7 +107,7 @@ def grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
 
 
 def stacked(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """Loops that each slice what the loop before them stacks."""
+    """Loops that each slice the stacked output of the loop before them."""
     chance = lines.chance
     trips, width = chance.choice((*TRIPS[1:], 70)), chance.choice((0, 1, 4, 17, 40))
     item = [width] if width else []

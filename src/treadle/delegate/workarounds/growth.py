@@ -1,4 +1,4 @@
-"""Predicts the bytes of results that may be much larger than what a region is fed.
+"""Predicts the bytes of results that may be much larger than the inputs of a region.
 
 The sum of a column and a row has as many elements as both extents multiplied, and onnxruntime asks
 nobody before it allocates them. The extents of a call tell how large each result will be: the types

@@ -6,8 +6,8 @@ formula; its quotient is one of float64, as in onnx's shape inference and in onn
     count = ceil((limit - start) / delta)
     y = start + Range(0, count, 1) * delta
 
-The run fails if the quotient is NaN, or its magnitude 2**47 or more: the next engine then tells
-what is wrong.
+The run fails if the quotient is NaN, or its magnitude 2**47 or more: the next engine then names
+the fault.
 """
 
 from __future__ import annotations

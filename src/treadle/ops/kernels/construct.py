@@ -70,7 +70,13 @@ def range_(
     assert stash is not None
     wide = dtype if dtype.itemsize >= 4 else stash.numpy
     first, last, step = (each.reshape(()).astype(wide) for each in (start, limit, delta))
-    count = max(int(np.ceil(np.float64(last - first) / np.float64(step))), 0)
+    quotient = np.float64(last - first) / np.float64(step)
+    if not np.isfinite(quotient):
+        raise ValueError(
+            f"from {first} to {last} by {step} there is no number of elements: "
+            "delta must not be 0, and no operand NaN"
+        )
+    count = max(int(np.ceil(quotient)), 0)
     return np.asarray(first + np.arange(count).astype(wide) * step).astype(dtype)
 
 

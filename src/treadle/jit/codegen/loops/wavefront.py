@@ -6,8 +6,8 @@
         row                  i     i+1    i+2   ...
 
 The cell above a lane was computed by the previous lane one step earlier. Rows are processed in
-groups of as many as there are lanes, or fewer at the end: the lanes of absent rows compute what is
-not stored. The plain loop runs the last rows if they are few.
+groups of as many as there are lanes, or fewer at the end: the lanes of absent rows compute values
+that are not stored. The plain loop runs the last rows if they are few.
 
 `schedule/loops/wavefront.py` says which loops are such recurrences.
 """
