@@ -37,6 +37,7 @@ from treadle.jit.kernel.ir import (
     static_shape,
 )
 from treadle.jit.kernel.traversal import inner_blocks
+from treadle.jit.lowering import lowering
 from treadle.plan import is_compute_heavy
 
 _LARGE_PRODUCT = 5e7
@@ -110,7 +111,8 @@ def _called(steps: Sequence[Step], kernels: HostKernels) -> float:
     lost = 0.0
     for step in steps:
         if isinstance(step, Leaf):
-            lost += costs.PROVIDED_CALL if kernels.needs_another(step) else 0.0
+            is_native = lowering(step.domain, step.op, step.version) is not None
+            lost += costs.PROVIDED_CALL if not is_native and kernels.needs_another(step) else 0.0
         else:
             inner = max((_called(body.steps, kernels) for _, body in bodies(step)), default=0.0)
             lost += inner * (costs.ASSUMED_TRIPS if isinstance(step, Loop) else 1.0)
