@@ -63,6 +63,22 @@ class LoopRegion:
     is_step: bool = False
 
 
+class _Names:
+    """The names of a function's values, of which equal ones get numbers."""
+
+    def __init__(self, function: llvm.Function) -> None:
+        self._last = {"": 0, **{argument.name: 0 for argument in function.args}}
+
+    def register(self, name: str, deduplicate: bool = True) -> str:
+        """The name, with a number if it is taken."""
+        last, base = self._last, name
+        while name in last:
+            last[base] += 1
+            name = f"{base}.{last[base]}"
+        last[name] = 0
+        return name
+
+
 class FunctionBuilder:
     """One LLVM function under construction; `builder` is the current insertion point.
 
@@ -71,6 +87,7 @@ class FunctionBuilder:
 
     def __init__(self, module: llvm.Module, function: llvm.Function, target: Target) -> None:
         self.module, self.function, self.target = module, function, target
+        function.scope = _Names(function)
         self.nests: list[LoopRegion] = []
         self._depth = 0
         self.entry = function.append_basic_block("entry")
@@ -301,27 +318,3 @@ def _words(module: llvm.Module, hint: str) -> list[Any]:
     name, _, number = hint.partition("=")
     words: list[Any] = [llvm.MetaDataString(module, f"llvm.loop.{name}")]
     return [*words, llvm.Constant(I32, int(number))] if number else words
-
-
-def text_of(module: llvm.Module) -> str:
-    """The text of a finished module, which must not be used after this.
-
-    The objects of llvmlite refer to each other in circles, a block to its function and the function
-    to its blocks. Taken apart, they are freed at once, not by Python's cycle collector.
-    """
-    text = str(module)
-    for part in list(_parts(module)):
-        vars(part).clear()
-    return text
-
-
-def _parts(module: llvm.Module) -> Iterator[Any]:
-    yield module
-    yield from module.metadata
-    for value in module.global_values:
-        yield value
-        if isinstance(value, llvm.Function):
-            yield from (*value.args, value.return_value)
-            for block in value.blocks:
-                yield block
-                yield from block.instructions

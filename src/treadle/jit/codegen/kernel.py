@@ -15,10 +15,11 @@ from treadle.jit.codegen.clock import has_clocks, timed_kernel
 from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, SafepointState
 from treadle.jit.codegen.debug_locations import keep_own_locations, line_numbers
 from treadle.jit.codegen.element_access import ElementAccess
-from treadle.jit.codegen.function_builder import FunctionBuilder, text_of
+from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
+from treadle.jit.codegen.module_text import text_of
 from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
 from treadle.jit.codegen.scalar import half
 from treadle.jit.codegen.steps.outline import is_large, merge, merge_parts, outline

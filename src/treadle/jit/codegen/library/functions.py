@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.codegen.function_builder import FunctionBuilder, text_of
+from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.library.call import emit_call, workspace_bytes
 from treadle.jit.codegen.library.interface import (
     ARGUMENT,
@@ -20,6 +20,7 @@ from treadle.jit.codegen.library.interface import (
 from treadle.jit.codegen.library.processor_level import emit_level
 from treadle.jit.codegen.library.signature_match import emit_fits, emit_shapes
 from treadle.jit.codegen.llvm_types import I8, I32, POINTER
+from treadle.jit.codegen.module_text import text_of
 from treadle.jit.kernel.free_kernel import FreeCode
 from treadle.jit.kernel.target import Target
 
