@@ -6,7 +6,8 @@ its own. Without this metadata LLVM would compare addresses before each short lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -47,13 +48,25 @@ class AliasScopes:
             function = id(instruction.function)
             functions.setdefault(function, []).append((instruction, known(function, name)))
         scopes: list[Any] = []
+
+        @cache
+        def alone(number: int) -> Any:
+            return self._list([scopes[number]])
+
+        @cache
+        def others(number: int, count: int) -> Any:
+            return self._list([*scopes[:number], *scopes[number + 1 : count]])
+
         for marked in functions.values():
-            names = list(dict.fromkeys(name for _, name in marked))
+            place = {name: k for k, name in enumerate(dict.fromkeys(name for _, name in marked))}
             scopes += [
                 self._module.add_metadata([f"memory {number}", domain])
-                for number in range(len(scopes), len(names))
+                for number in range(len(scopes), len(place))
             ]
-            self._write(marked, dict(zip(names, scopes, strict=False)))
+            for instruction, name in marked:
+                instruction.set_metadata("alias.scope", alone(place[name]))
+                if len(place) > 1:
+                    instruction.set_metadata("noalias", others(place[name], len(place)))
 
     def _known(self) -> Callable[[int, str], str]:
         """The name under which a function knows memory: one for all names that alias there."""
@@ -71,13 +84,6 @@ class AliasScopes:
                 names[function, right] = left
         return known
 
-    def _write(self, marked: list[tuple[Any, str]], scopes: Mapping[str, Any]) -> None:
-        own = {name: self._module.add_metadata([scope]) for name, scope in scopes.items()}
-        others = {
-            name: self._module.add_metadata([s for n, s in scopes.items() if n != name])
-            for name in scopes
-        }
-        for instruction, name in marked:
-            instruction.set_metadata("alias.scope", own[name])
-            if len(scopes) > 1:
-                instruction.set_metadata("noalias", others[name])
+    def _list(self, scopes: list[Any]) -> Any:
+        """A new node; llvmlite's `add_metadata` would look for an equal one, scope by scope."""
+        return llvm.MDValue(self._module, scopes, name=str(len(self._module.metadata)))

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -94,6 +95,7 @@ class FunctionBuilder:
         self.start = function.append_basic_block("start")
         self.builder = llvm.IRBuilder(self.start)
         self._entry_builder = llvm.IRBuilder(self.entry)
+        self._numbers: dict[int, llvm.Constant] = {}
 
     def close_entry(self) -> None:
         """Connect the entry block to the rest; called once, at the end."""
@@ -155,7 +157,12 @@ class FunctionBuilder:
 
     def index(self, value: Index) -> Any:
         """The index as an LLVM value."""
-        return llvm.Constant(I64, value) if isinstance(value, int) else value
+        if not isinstance(value, int):
+            return value
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = llvm.Constant(I64, value)
+        return found
 
     def add(self, left: Index, right: Index) -> Index:
         """The sum, folded if both are constant."""
@@ -299,13 +306,18 @@ class FunctionBuilder:
         with self.range(extents[0], hints=own) as first, self.nest(extents[1:], hints) as rest:
             yield (first, *rest)
 
+    @cached_property
+    def _unlikely(self) -> Any:
+        words = [llvm.MetaDataString(self.module, "branch_weights")]
+        return self.module.add_metadata([*words, *(llvm.Constant(I32, n) for n in _UNLIKELY)])
+
     @contextmanager
     def rarely(self, condition: Any) -> Iterator[None]:
         """Code for an unlikely condition."""
         builder = self.builder
         inside = self.function.append_basic_block("rare")
         after = self.function.append_basic_block("go_on")
-        builder.cbranch(condition, inside, after).set_weights(_UNLIKELY)
+        builder.cbranch(condition, inside, after).set_metadata("prof", self._unlikely)
         builder.position_at_end(inside)
         yield
         if not builder.block.is_terminated:
