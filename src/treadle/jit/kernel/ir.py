@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
+from typing import cast
 
 from treadle.ir import DType, Leaf
 from treadle.jit.kernel.enclosing import Enclosing
@@ -254,26 +255,28 @@ Op = (
 
 @dataclass(eq=False, repr=False)
 class Block:
-    """Nodes in order. `parent` is the enclosing block; `is_loop`: it runs repeatedly."""
+    """Nodes in order. `parent` is the enclosing block; `is_loop`: it runs repeatedly.
+
+    `depth` is the number of enclosing blocks.
+    """
 
     name: str
     parent: Enclosing[Block | None] = Enclosing(None)  # noqa: RUF009 (a descriptor)
     is_loop: bool = False
     nodes: list[Node] = field(default_factory=list)
+    depth: int = field(init=False, default=0)
 
-    @property
-    def depth(self) -> int:
-        """The number of enclosing blocks."""
-        return 0 if self.parent is None else self.parent.depth + 1
+    def __post_init__(self) -> None:
+        self.depth = 0 if self.parent is None else self.parent.depth + 1
 
     def __getstate__(self) -> _BlockState:
-        return self.name, self.parent, self.is_loop, self.nodes
+        return self.name, self.parent, self.is_loop, self.nodes, self.depth
 
     def __setstate__(self, state: _BlockState) -> None:
-        self.name, self.parent, self.is_loop, self.nodes = state
+        self.name, self.parent, self.is_loop, self.nodes, self.depth = state
 
 
-_BlockState = tuple[str, Block | None, bool, list["Node"]]
+_BlockState = tuple[str, Block | None, bool, list["Node"], int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +294,7 @@ class Node:
     @property
     def is_static(self) -> bool:
         """Whether every extent is known."""
-        return all(isinstance(extent, int) for extent in self.shape)
+        return SymbolicDim not in map(type, self.shape)
 
     @property
     def size(self) -> int:
@@ -301,7 +304,7 @@ class Node:
     @property
     def is_single(self) -> bool:
         """Whether it certainly has one element."""
-        return all(extent == 1 for extent in self.shape)
+        return self.shape.count(1) == len(self.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -337,5 +340,5 @@ class Kernel:
 
 def static_shape(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
-    assert all(isinstance(extent, int) for extent in node.shape), "an extent is not known"
-    return tuple(extent for extent in node.shape if isinstance(extent, int))
+    assert node.is_static, "an extent is not known"
+    return cast(tuple[int, ...], node.shape)
