@@ -29,12 +29,9 @@ def fingerprint(kernel: Kernel, exact: Collection[SymbolicDim]) -> str:
     """The digest of a kernel and of the extents known before it runs."""
     walk = _Walk()
     walk.write(kernel)
-    digest = hashlib.sha256()
-    for piece in walk.pieces:
-        digest.update(piece)
     met = (walk.numbers.get(id(extent), -1) for extent in exact)
-    digest.update(repr(sorted(met)).encode())
-    return digest.hexdigest()
+    walk.pieces.append(repr(sorted(met)))
+    return hashlib.sha256("".join(walk.pieces).encode()).hexdigest()
 
 
 class _Walk:
@@ -45,10 +42,10 @@ class _Walk:
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}
-        self.pieces: list[bytes] = []
+        self.pieces: list[str] = []
 
     def write(self, value: Any) -> None:
-        """The value as bytes."""
+        """The value as text."""
         kind: Any = type(value)
         _form(kind)(self, value)
 
@@ -59,19 +56,21 @@ class _Walk:
         self.pieces.append(head)
         for name in names:
             self.write(getattr(value, name))
-        self.pieces.append(b")")
+        self.pieces.append(")")
 
     def once(self, value: Any) -> None:
         """The number of an object, and its content on first use."""
-        is_new = id(value) not in self.numbers
-        number = self.numbers.setdefault(id(value), len(self.numbers))
-        self.pieces.append(b"#%d" % number)
-        if is_new:
+        number = self.numbers.get(id(value))
+        if number is None:
+            number = self.numbers[id(value)] = len(self.numbers)
+            self.pieces.append(f"#{number}")
             self.fields(value)
+        else:
+            self.pieces.append(f"#{number}")
 
     def items(self, value: Any) -> None:
         """A list of values."""
-        self.pieces.append(b"[%d" % len(value))
+        self.pieces.append(f"[{len(value)}")
         for item in value:
             self.write(item)
 
@@ -81,23 +80,28 @@ class _Walk:
 
     def plain(self, value: object) -> None:
         """A number, a string, or None."""
-        self.pieces.append(f"{type(value).__name__}={value!r};".encode())
+        self.pieces.append(f"{type(value).__name__}={value!r};")
+
+    def member(self, value: Enum) -> None:
+        """A member of an enumeration, by its name."""
+        self.pieces.append(f"{type(value).__name__}.{value.name};")
 
     def array(self, value: np.ndarray) -> None:
         """The elements of a constant."""
-        self.pieces.append(f"array {value.dtype.name} {value.shape}".encode())
         elements = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        self.pieces.append(hashlib.sha256(elements.data).digest())
+        digest = hashlib.sha256(elements.data).hexdigest()
+        self.pieces.append(f"array {value.dtype.name} {value.shape} {digest};")
 
     def operator(self, value: Leaf) -> None:
         """A called operator: its name is enough."""
-        self.pieces.append(f"{value.domain} {value.op} {value.version};".encode())
+        self.pieces.append(f"{value.domain} {value.op} {value.version};")
 
 
 Form = Callable[[_Walk, Any], None]
 _FORMS: Sequence[tuple[Any, Form]] = (
     (Node | Block | SymbolicDim, _Walk.once),
-    (Enum | str | int | float | None, _Walk.plain),
+    (Enum, _Walk.member),
+    (str | int | float | None, _Walk.plain),
     (np.ndarray, _Walk.array),
     (Leaf, _Walk.operator),
     (tuple | list, _Walk.items),
@@ -116,9 +120,9 @@ def _form(kind: type) -> Form:
 
 
 @cache
-def _parts(kind: type) -> tuple[bytes, tuple[str, ...]]:
+def _parts(kind: Any) -> tuple[str, tuple[str, ...]]:
     """The header of a dataclass, and its fields."""
-    return f"{kind.__name__}(".encode(), tuple(field.name for field in fields(kind))
+    return f"{kind.__name__}(", tuple(field.name for field in fields(kind))
 
 
 class Names:
