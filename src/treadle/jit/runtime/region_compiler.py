@@ -6,7 +6,7 @@ signature -> `lowered` -> Kernel -> `configured` -> Kernel -> `compile_kernel` -
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from treadle.jit.host.kernels import HostKernels
@@ -104,14 +104,16 @@ def exact_dims(kernel: Kernel, dims: DynamicDims) -> Collection[SymbolicDim]:
 def compile_kernel(compiler: RegionCompiler, kernel: Kernel, dims: DynamicDims) -> CompiledKernel:
     """The kernel as machine code."""
     kernel = configured(compiler, kernel)
-    exact = exact_dims(kernel, dims)
+    trips = trip_count_inputs(kernel)
+    exact = {*dims.open.values(), *trips}
     code, machine = compiled(kernel, exact, compiler.store)
-    return _ready(compiler, kernel, exact, code, machine)
+    return _ready(compiler, kernel, trips, exact, code, machine)
 
 
 def _ready(
     compiler: RegionCompiler,
     kernel: Kernel,
+    trips: Mapping[SymbolicDim, int],
     exact: Collection[SymbolicDim],
     code: KernelArtifact,
     machine: LoadedKernel,
@@ -123,7 +125,6 @@ def _ready(
         verb = "compiled in the background" if machine.in_background else "compiled"
         _log.info("%s: %s in %.1f ms, %d bytes", path, verb, milliseconds, machine.size)
     threads = compiler.threads if kernel.parallel_threshold_ns else 1
-    trips = trip_count_inputs(kernel)
     return CompiledKernel.of(kernel, code, machine, trips, exact, threads, compiler.host_kernels)
 
 
@@ -135,7 +136,8 @@ def read_record(
     machine = None if record is None else loaded(record, compiler.store)
     if record is None or machine is None:
         return None
-    return _ready(compiler, record.kernel, record.exact, record.artifact, machine)
+    trips = trip_count_inputs(record.kernel)
+    return _ready(compiler, record.kernel, trips, record.exact, record.artifact, machine)
 
 
 def write_record(

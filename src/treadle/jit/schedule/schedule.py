@@ -83,7 +83,15 @@ class Schedule:
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
     chains: Mapping[Node, list[Node]]
-    kept: Mapping[Node, tuple[Node, str]]
+    kernel: Kernel
+
+    @property
+    def kept(self) -> Mapping[Node, tuple[Node, str]]:
+        """Producers that no loop computes item by item, each with a loop and the reason.
+
+        Found when it is asked for, by `explain`; code is generated without it.
+        """
+        return producers(self.kernel).kept
 
     def columns_of(self, loop: Node) -> Columns:
         """The columns of a loop; one that a strategy has made has none."""
@@ -150,7 +158,7 @@ def schedule_kernel(
         blocks,
         parallelism,
         reassociated(facts.values()),
-        producers(kernel).kept,
+        kernel,
     )
 
 
