@@ -13,10 +13,11 @@ from treadle.ops.kernels.windows import Window, window
 __all__ = ["Kernel", "Window", "kernel", "kernels", "window"]
 
 _FAMILIES = (
-    "arithmetic", "logic", "unary", "activation", "cast", "layout", "padding", "gather", "reduce",
-    "construct", "sequence", "matrix", "random", "normalize", "pool", "quantize", "convolve",
+    "cast", "construct", "layout", "gather", "arithmetic", "reduce", "unary", "logic", "padding",
+    "activation", "sequence", "matrix", "random", "normalize", "pool", "quantize", "convolve",
     "recurrent", "resize", "strings", "ml", "machines", "trees", "treadle_domain", "trusted",
 )  # fmt: skip
+"""First those that compute shapes, which loading a model folds."""
 
 
 _imported: list[str] = []
