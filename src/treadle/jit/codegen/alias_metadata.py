@@ -50,11 +50,11 @@ class AliasScopes:
         scopes: list[Any] = []
 
         @cache
-        def alone(number: int) -> Any:
+        def scope_list(number: int) -> Any:
             return self._list([scopes[number]])
 
         @cache
-        def others(number: int, count: int) -> Any:
+        def other_scopes(number: int, count: int) -> Any:
             return self._list([*scopes[:number], *scopes[number + 1 : count]])
 
         for marked in functions.values():
@@ -64,9 +64,9 @@ class AliasScopes:
                 for number in range(len(scopes), len(place))
             ]
             for instruction, name in marked:
-                instruction.set_metadata("alias.scope", alone(place[name]))
+                instruction.set_metadata("alias.scope", scope_list(place[name]))
                 if len(place) > 1:
-                    instruction.set_metadata("noalias", others(place[name], len(place)))
+                    instruction.set_metadata("noalias", other_scopes(place[name], len(place)))
 
     def _known(self) -> Callable[[int, str], str]:
         """The name under which a function knows memory: one for all names that alias there."""

@@ -86,7 +86,7 @@ class Schedule:
     kernel: Kernel
 
     @property
-    def kept(self) -> Mapping[Node, tuple[Node, str]]:
+    def unsunk_producers(self) -> Mapping[Node, tuple[Node, str]]:
         """Producers that no loop computes item by item, each with a loop and the reason.
 
         Found when it is asked for, by `explain`; code is generated without it.

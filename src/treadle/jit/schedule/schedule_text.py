@@ -116,7 +116,7 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     columns = str(schedule.columns_of(node))
     yield from [f"columns, transposed in tiles: {columns}"] * bool(columns)
     yield from (f"packed before it: {packing}" for packing in schedule.packings.get(node, ()))
-    for producer, (loop, why) in schedule.kept.items():
+    for producer, (loop, why) in schedule.unsunk_producers.items():
         if loop is node:
             yield f"not sunk into it: {words_of([producer])}: {why}"
     yield from _nests(schedule.steps_of(node.op.body), node.op, schedule)
