@@ -41,14 +41,17 @@ def _write_global(value: Any, text: list[str]) -> None:
     for block in value.blocks:
         text.append(f'"{block.name}":\n')
         for instruction in block.instructions:
-            if not isinstance(instruction.type, llvm.VoidType):
-                text.append(f'%"{instruction.name}" = ')
+            is_void = isinstance(instruction.type, llvm.VoidType)
+            result = "" if is_void else f'%"{instruction.name}" = '
             form = _FORMS.get(type(instruction))
             if form is None:
+                text.append(result)
                 instruction.descr(text)
+                text.append("\n")
+            elif instruction.metadata:
+                text.append(f"{result}{form(instruction)}{_metadata(instruction)}\n")
             else:
-                text.append(form(instruction))
-            text.append(f"{_metadata(instruction)}\n" if form else "\n")
+                text.append(f"{result}{form(instruction)}\n")
     text.append("}\n")
 
 
@@ -122,8 +125,6 @@ def _call(made: Any) -> str:
 
 
 def _metadata(made: Any) -> str:
-    if not made.metadata:
-        return ""
     return "".join([f", !{name} {node.get_reference()}" for name, node in made.metadata.items()])
 
 
