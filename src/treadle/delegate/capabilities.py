@@ -92,7 +92,6 @@ def _leaf_refusal(step: Leaf, on_trial: bool) -> str:
     unserved = "" if on_trial else refusal(step)
     return (
         unserved
-        or ops.why_endless(step)
         or known_bug(step)
         or omission_refusal(step, step.operands)
         or rank_refusal(step)

@@ -15,6 +15,7 @@ _TO_PROTO = {
 _FROM_PROTO = {number: dtype for dtype, number in _TO_PROTO.items()}
 _WORDS = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
 _FROM_WORD = {_WORDS.get(dtype, dtype.value): dtype for dtype in DType}
+_TENSORS = {dtype: f"tensor({word})" for word, dtype in _FROM_WORD.items()}
 
 
 def element_to_proto(dtype: DType | None) -> int:
@@ -44,9 +45,11 @@ def type_string(type_: Type | None, unknown: str | None = None) -> str | None:
 
     `unknown` replaces unknown parts; if it is None, a type with unknown parts yields None.
     """
+    if isinstance(type_, Tensor) and type_.dtype is not None:
+        return _TENSORS[type_.dtype]
     match type_:
-        case Tensor(dtype):
-            return _wrapped("tensor(", _element(dtype, unknown))
+        case Tensor():
+            return _wrapped("tensor(", unknown)
         case Sparse(dtype):
             return _wrapped("sparse_tensor(", _element(dtype, unknown))
         case Sequence(element):

@@ -47,13 +47,18 @@ _BOUNDS = (
 )
 
 
+_BOUNDS_OF = {
+    operator: tuple(bound for bound in _BOUNDS if operator in bound.operators)
+    for operator in {each for bound in _BOUNDS for each in bound.operators}
+}
+
+
 def why_endless(leaf: Leaf) -> str:
     """Why no engine ends the step in reasonable time; "" if its attributes do not say so."""
-    for bound in () if leaf.domain else _BOUNDS:
-        if leaf.op in bound.operators:
-            asked = bound.measure(_integers(leaf, bound.attribute))
-            if asked > bound.most:
-                return f"{bound.words.format(f'{asked:,}')}, at most {bound.most:,} is run"
+    for bound in () if leaf.domain else _BOUNDS_OF.get(leaf.op, ()):
+        asked = bound.measure(_integers(leaf, bound.attribute))
+        if asked > bound.most:
+            return f"{bound.words.format(f'{asked:,}')}, at most {bound.most:,} is run"
     return ""
 
 
