@@ -1,6 +1,7 @@
 """Limits of loading: models that would grow without end are refused at once."""
 
 import gc
+import os
 import subprocess
 import sys
 import time
@@ -226,3 +227,47 @@ def test_objects_of_a_load_that_fails_stay_young():
         fail()
     young = {id(each) for each in (*gc.get_objects(0), *gc.get_objects(1))}
     assert all(id(each) in young for each in made)
+
+
+COUNTING = """<ir_version: 10, opset_import: ["": 21]> g (int64 n, float x) => (float y) {
+    more = Constant <value: tensor = bool {1}> ()
+    y = Loop (n, more, x) <body = b (int64 i, bool c, float a) => (bool d, float e) {
+        d = Identity (c)
+        e = Add (a, a)
+    }>
+}"""
+
+
+def test_the_collector_pauses_while_a_session_reads_and_code_is_generated(monkeypatch) -> None:
+    codegen = pytest.importorskip("treadle.jit.codegen")
+    enabled = {}
+
+    def watch(module: object, name: str) -> None:
+        function = getattr(module, name)
+
+        def watched(*args: object, **kwargs: object) -> object:
+            enabled[name] = gc.isenabled()
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch(sys.modules["treadle.session.session"], "read_and_check")
+    watch(codegen, "emit_kernel")
+    session = treadle.InferenceSession(COUNTING, treadle.SessionOptions(cache_dir=""))
+    (doubled,) = session.run(None, {"n": np.int64(3), "x": np.float32(1.25)})
+    assert doubled == 10
+    assert enabled == {"read_and_check": False, "emit_kernel": False}
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_does_not_thaw_its_objects() -> None:
+    code = (
+        "import os, gc, treadle.delegate.cancellation; from treadle import limits;"
+        "child = os.fork();\n"
+        "if not child:\n"
+        "    with limits.without_collection(): pass\n"
+        "    os._exit(not (limits._collector.is_foreign and gc.get_freeze_count() > 1000))\n"
+        "assert os.waitpid(child, 0)[1] == 0"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -20,12 +20,14 @@ from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
 __all__ = [
     "LoadLimits",
     "expect_size",
+    "freeze_in_fork",
     "making",
     "poll",
     "remaining_seconds",
     "spend",
     "within",
     "within_load_limits",
+    "without_collection",
 ]
 
 
@@ -208,6 +210,12 @@ def without_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def freeze_in_fork() -> None:
+    """Freeze all objects of a forked process; no pause thaws them."""
+    gc.freeze()
+    _collector.is_foreign = True
 
 
 def _collect_if_due() -> None:

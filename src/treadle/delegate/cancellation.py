@@ -11,7 +11,6 @@ Measured: routing the byte costs about 1 microsecond per call, a run in a worker
 
 from __future__ import annotations
 
-import gc
 import os
 import select
 import signal
@@ -24,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from treadle.errors import LimitExceeded, Terminated
+from treadle.limits import freeze_in_fork
 from treadle.plan import RunContext
 
 _PERIOD = 0.02
@@ -116,7 +116,7 @@ def _watcher() -> _Watcher:
 if hasattr(os, "register_at_fork"):  # a forked process has no watcher thread
     os.register_at_fork(after_in_child=_watchers.clear)
     # onnxruntime's threads do not exist there either: collecting a session would wait for them
-    os.register_at_fork(after_in_child=gc.freeze)
+    os.register_at_fork(after_in_child=freeze_in_fork)
 
 
 def cancellable(run: Callable[[], T], watch: CancellableRun) -> T:

@@ -26,7 +26,7 @@ from treadle.call_arguments import (
 )
 from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import RunError
-from treadle.limits import within_load_limits
+from treadle.limits import within_load_limits, without_collection
 from treadle.load_cache import LoadCache
 from treadle.options import SessionOptions
 from treadle.ort_session import (
@@ -104,17 +104,17 @@ class InferenceSession(DescribedSession):
             weakref.finalize(self, self._profile.end)
         self._may_fall_back = int(others.get("enable_fallback", 1)) == 1  # type: ignore[call-overload]
         self._named_engines = ENGINES if engines is None else engine_names(engines)
-        self._chosen = choose(
-            self._options,
-            self._named_engines,
-            providers,
-            provider_options,
-            may_fall_back=self._may_fall_back,
-        )
-        self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
         self._stages = Stages(self._options, self._listener, self._profile)
-        cache = self._place(source)
-        with within_load_limits(self._options):
+        with within_load_limits(self._options), without_collection():
+            self._chosen = choose(
+                self._options,
+                self._named_engines,
+                providers,
+                provider_options,
+                may_fall_back=self._may_fall_back,
+            )
+            self._engines = engines_of(self._named_engines, self._options, *given(self._chosen))
+            cache = self._place(source)
             model, found = (None if cache is None else cache.read(self._engines)) or (None, None)
             self._model = read_and_check(source, self._stages) if model is None else model
         self._source = source_of(source)

@@ -24,6 +24,7 @@ from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.symbols import Unlinkable
+from treadle.limits import without_collection
 
 _MAX_RECENT_KERNELS = 64
 """The number of kernels whose machine code a process keeps for other sessions."""
@@ -111,6 +112,7 @@ def _thread_pool_text() -> str:
     return emit_pool(llvm.host_target())
 
 
+@without_collection()
 def generate_code(
     kernel: Kernel,
     exact: Collection[SymbolicDim],

@@ -29,6 +29,7 @@ from treadle.jit.runtime.specialize import (
 from treadle.jit.threads.thread_pool import minimum_work_ns
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.llvm import LoadedKernel
+from treadle.limits import without_collection
 from treadle.plan import Region
 
 _log = logging.getLogger("treadle")
@@ -59,6 +60,7 @@ class RegionCompiler:
     is_background: bool = False
 
 
+@without_collection()
 def lowered(
     compiler: RegionCompiler, key: Signature, dims: DynamicDims, *, may_assume: bool
 ) -> Kernel:
