@@ -8,8 +8,10 @@
     reduced     arrays from which a value and its reduction lead to the next one
     fed         sliced values, made of other values, numbers and rows by functions and views
     products    matrix products of rows and states by weights: constants, inputs, carried, in panels
+    panels      weights that products read whole, transposed, in part, and in several loops
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
+    registers   states that hold the last rows, multiplied and reduced as soon as one enters
     maps        iterations that need nothing of each other, and counts, sums and maxima of them
     ended       conditions that the loop computes, and iterations before they are met
     chosen      the place and value of maxima and minima, and walks back over the places
@@ -30,7 +32,9 @@ import numpy as np
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
 from tools.edge_programs.matrices import chosen, layers, products
+from tools.edge_programs.panels import panels
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
+from tools.edge_programs.registers import registers
 
 Results = Mapping[str, int | tuple[str, int]]
 """The rank of each result, which is of float32, or its element type and rank."""
@@ -39,6 +43,7 @@ FAMILIES: Mapping[str, Family] = {
     "stencil": stencil, "rows": rows, "grid": grid, "stacked": stacked, "updates": updates,
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
+    "registers": registers, "panels": panels,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

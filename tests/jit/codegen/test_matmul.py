@@ -269,6 +269,23 @@ def test_few_rows_times_a_transposed_input(dtype, rows, inner, columns, rng):
     check(text, {"n": np.array(3), "x": left, "w": weight})
 
 
+def test_a_transposed_input_times_a_column_of_open_length(rng: np.random.Generator):
+    text = """g (float[n,1] s, float[8,64] m, int64 trips) => (float[a,b] o, float[c,d,e] y) {
+      o, y = Loop (trips, "", s) <body = b (int64 i, bool go, float[64,1] h)
+        => (bool on, float[64,1] after, float[8,1] made) {
+        on = Identity (go)
+        made = MatMul (m, h)
+        zero = Constant <value = int64[1] {0}> ()
+        last = Constant <value = int64[1] {-1}> ()
+        kept = Slice (h, zero, last, zero)
+        most = ReduceMax (made)
+        after = Concat <axis = 0> (most, kept)
+      }>
+    }"""
+    given = {"s": numbers(rng, "float32", 64, 1), "m": numbers(rng, "float32", 8, 64)}
+    check(text, *({**given, "trips": np.array(trips)} for trips in (0, 1, 2, 5)))
+
+
 @pytest.mark.parametrize(
     ("left", "weight", "axes", "is_kept"),
     [

@@ -10,12 +10,13 @@ transposing takes 54 more (one thread, Zen 5).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import literal, register_type
@@ -49,7 +50,7 @@ def emit_dot_products(context: CodegenContext, node: Node, matrix: Node, result:
     """Emit the product to memory; threads share the columns."""
     (rows, columns), inner = static_shape(node), static_shape(matrix)[1]
     lanes = context.builder.target.vector_bytes // node.dtype.numpy.itemsize
-    left = _dense(context, node.operands[0])
+    left = _dense(context, node.operands[0], (rows, inner))
     dots = _Dots(node.dtype, rows, inner, min(lanes, inner), left, matrix, result)
     at_once = max(min(context.builder.target.registers // 2 // rows, _MOST_AT_ONCE), 1)
     full, rest = columns // at_once, columns % at_once
@@ -62,13 +63,14 @@ def emit_dot_products(context: CodegenContext, node: Node, matrix: Node, result:
         _emit(context, dots, full * at_once, rest)
 
 
-def _dense(context: CodegenContext, left: Node) -> Buffer:
-    """The memory of the left operand, or a copy."""
+def _dense(context: CodegenContext, left: Node, shape: tuple[int, int]) -> Buffer:
+    """The memory of the left operand, or a copy; it may not know its shape by itself."""
     access = context.access
     if left in access.buffers and access.buffers[left].is_dense:
         return access.buffers[left]
-    copy = access.allocate(left)
-    with parallel_for(context, access.shape(left), 0.0) as index, access.scope():
+    pointer = access.slots.workspace(prod(shape) * left.dtype.numpy.itemsize)
+    copy = Buffer(pointer, left.dtype, dense_strides(shape), access.aliases.fresh())
+    with parallel_for(context, shape, 0.0) as index, access.scope():
         access.store(copy, index, access.read(left, index))
     return copy
 
