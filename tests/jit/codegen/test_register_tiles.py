@@ -11,8 +11,9 @@ import pytest
 from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.schedule.test_schedule import TARGET
 from treadle.jit.runtime.compilation import generate_code
+from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
-from treadle.jit.schedule.schedule import LoopSchedule, schedule_kernel
+from treadle.jit.schedule.schedule import schedule_kernel
 
 TWO = """kernel
   %x: float32[n0,{size}] = input 0

@@ -20,24 +20,23 @@ from treadle.jit.kernel.ir import (
     Block,
     Branch,
     HostCall,
-    Kernel,
     Loop,
     Node,
     Result,
     Stack,
 )
-from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable
+from treadle.jit.schedule.carried_storage import Resizable
 from treadle.jit.schedule.cost_model import per_stage
-from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.in_order import InOrder
+from treadle.jit.schedule.loops.kernel_facts import KernelFacts
 from treadle.jit.schedule.stacked_loops import (
     consumer_of,
     counts_are_equal,
     item_of,
     other_dependence,
 )
-from treadle.jit.schedule.storage import Storage, StorageMap
+from treadle.jit.schedule.storage import Storage
 
 _TURN_NS = 50_000
 """The estimated nanoseconds of a stage's turn: handing over its items takes about 200."""
@@ -77,18 +76,6 @@ class Pipeline:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PipelineFacts:
-    """What pipelines are decided from; `shares`: work can be shared with treadle's threads."""
-
-    kernel: Kernel
-    storage: StorageMap
-    strategies: Mapping[Node, object]
-    carried: Mapping[Node, Sequence[CarriedStorage]]
-    distributed: Mapping[Node, Distribution]
-    shares: bool = True
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Pipelines:
     """The pipelines of a kernel by their first loops.
 
@@ -104,12 +91,12 @@ class Pipelines:
         return {loop for pipeline in self.found.values() for loop in pipeline.loops[1:]}
 
 
-def pipelines_of(facts: PipelineFacts) -> Pipelines:
+def pipelines_of(facts: KernelFacts) -> Pipelines:
     """The pipelines of a kernel."""
     found: dict[Node, Pipeline] = {}
     declined: dict[Node, str] = {}
     taken: set[Node] = set()
-    for node in facts.strategies:
+    for node in facts.loops:
         if node not in taken:
             loops = _chain(facts, node, declined)
             if len(loops) > 1:
@@ -118,7 +105,7 @@ def pipelines_of(facts: PipelineFacts) -> Pipelines:
     return Pipelines(found, declined)
 
 
-def _chain(facts: PipelineFacts, first: Node, declined: dict[Node, str]) -> list[Node]:
+def _chain(facts: KernelFacts, first: Node, declined: dict[Node, str]) -> list[Node]:
     """The loop, and those after it that form a pipeline with it."""
     loops = [first]
     while (loop := consumer_of(loops[-1])) is not None:
@@ -130,10 +117,10 @@ def _chain(facts: PipelineFacts, first: Node, declined: dict[Node, str]) -> list
     return loops
 
 
-def _obstacle(facts: PipelineFacts, before: Sequence[Node], loop: Node) -> str:
+def _obstacle(facts: KernelFacts, before: Sequence[Node], loop: Node) -> str:
     """What keeps a loop from being the next stage after others; "" if nothing does."""
     kernel = facts.kernel
-    if not kernel.parallel_threshold_ns or not facts.shares:
+    if not kernel.parallel_threshold_ns or not facts.has_pool:
         return "the kernel uses one thread"
     if kernel.counts_loops or kernel.is_recorded:
         return "the kernel counts what its loops do"
@@ -150,16 +137,16 @@ def _body(loop: Node) -> Block:
     return loop.op.body
 
 
-def _obstacle_inside(facts: PipelineFacts, loop: Node) -> str:
+def _obstacle_inside(facts: KernelFacts, loop: Node) -> str:
     """What in a loop keeps it from being a stage."""
     nodes = _body(loop).nodes
     if any(isinstance(node.op, Loop | Branch | HostCall) for node in nodes):
         return "a body has blocks of its own, or calls Python"
     if not all(node.is_static for node in nodes):
         return "the sizes of values in a body are not known"
-    if not isinstance(facts.strategies[loop], InOrder):
-        return f"one of them runs as {facts.strategies[loop]}"
-    if any(isinstance(each, Window | Resizable) for each in facts.carried[loop]):
+    if not isinstance(facts.loops[loop].strategy, InOrder):
+        return f"one of them runs as {facts.loops[loop].strategy}"
+    if any(isinstance(each, Window | Resizable) for each in facts.loops[loop].carried):
         return "a carried value is a window, or changes its extents"
     stage = _stage(facts, loop)
     if max(stage.steps, stage.ahead) * stage.nanoseconds > _MAX_TURN_NS:
@@ -167,7 +154,7 @@ def _obstacle_inside(facts: PipelineFacts, loop: Node) -> str:
     return ""
 
 
-def _obstacle_of_item(facts: PipelineFacts, before: Sequence[Node], node: Node) -> str:
+def _obstacle_of_item(facts: KernelFacts, before: Sequence[Node], node: Node) -> str:
     """What keeps an item from being read while the loop that stacks it still runs."""
     stacks = [stack for first in before if (stack := item_of(node, first)) is not None]
     if not stacks:
@@ -183,7 +170,7 @@ def _is_in_rows(stack: Stack) -> bool:
     return all(extent == 1 for extent in stack.element.shape[: stack.axis])
 
 
-def _stage(facts: PipelineFacts, loop: Node) -> Stage:
+def _stage(facts: KernelFacts, loop: Node) -> Stage:
     nodes = _body(loop).nodes
     cost = 1 + sum(map(per_stage, nodes))
     together = [facts.distributed[node].steps for node in nodes if node in facts.distributed]

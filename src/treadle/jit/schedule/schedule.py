@@ -27,8 +27,6 @@ from treadle.jit.kernel.ir import Block, Kernel, Loop, Node, SymbolicDim
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
-    CarriedStorage,
-    DoubleBuffer,
     carried_storage,
     replaced_arrays,
     without_double_buffers,
@@ -36,34 +34,22 @@ from treadle.jit.schedule.carried_storage import (
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.columns import Columns, columns_of
-from treadle.jit.schedule.layouts.concat_operands import (
-    ConcatFacts,
-    ConcatOperands,
-    concat_operands,
-)
+from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, storage_of_carried
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.layouts.result_memory import in_results
-from treadle.jit.schedule.layouts.reused_memory import ReusedMemory, ReuseFacts, reused_memory
+from treadle.jit.schedule.layouts.reused_memory import ReusedMemory, reused_memory
 from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
-from treadle.jit.schedule.loops.strategies import Strategy, strategy_of
+from treadle.jit.schedule.loops.strategies import strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
-from treadle.jit.schedule.pipelines import Pipeline, PipelineFacts, Pipelines, pipelines_of
+from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class LoopSchedule:
-    """How a loop runs; `declined` says of each strategy tried before why it does not apply."""
-
-    strategy: Strategy
-    declined: Mapping[str, str]
-    carried: tuple[CarriedStorage, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -132,9 +118,10 @@ def schedule_kernel(
         if isinstance(loop.op, Loop)
         for node, found in distributed_products(loop.op, storage).items()
     }
-    found = pipelines_of(_pipeline_facts(kernel, storage, loops, distributed, has_pool))
+    made = KernelFacts(kernel, storage, loops, distributed, has_pool)
+    found = pipelines_of(made)
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
-    concats = concat_operands(ConcatFacts(kernel, storage, set(_swapped(loops))), blocks)
+    concats = concat_operands(made, blocks)
     carried = storage_of_carried({node: of.carried for node, of in loops.items()}, storage)
     order = MemoryOrder(storage, carried, concats.into)
     own = in_results(kernel, storage, exact)
@@ -153,21 +140,13 @@ def schedule_kernel(
         columns,
         concats,
         own,
-        reused_memory(ReuseFacts(kernel, order, found, blocks, own)),
+        reused_memory(kernel, order, found, blocks, own),
         found,
         blocks,
         parallelism,
         reassociated(facts.values()),
         kernel,
     )
-
-
-def _swapped(loops: Mapping[Node, LoopSchedule]) -> Iterator[Node]:
-    """The next values of carried arrays in two buffers."""
-    for node, found in loops.items():
-        assert isinstance(node.op, Loop)
-        kept = zip(node.op.nexts, found.carried, strict=True)
-        yield from (after for after, storage in kept if isinstance(storage, DoubleBuffer))
 
 
 def _parallelism(
@@ -203,18 +182,6 @@ def _blocks_in(block: Block) -> Iterator[Block]:
     for node in block.nodes:
         for inner in inner_blocks(node):
             yield from _blocks_in(inner)
-
-
-def _pipeline_facts(
-    kernel: Kernel,
-    storage: StorageMap,
-    loops: Mapping[Node, LoopSchedule],
-    distributed: Mapping[Node, Distribution],
-    has_pool: bool,
-) -> PipelineFacts:
-    strategies = {node: found.strategy for node, found in loops.items()}
-    carried = {node: found.carried for node, found in loops.items()}
-    return PipelineFacts(kernel, storage, strategies, carried, distributed, has_pool)
 
 
 def _blocks(

@@ -25,8 +25,9 @@ from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.index_set_splitting import count
+from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
 from treadle.jit.schedule.parallelism import Parallelism, is_beside_short_axis
-from treadle.jit.schedule.schedule import LoopSchedule, Schedule
+from treadle.jit.schedule.schedule import Schedule
 from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
 from treadle.jit.schedule.storage import Storage
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Kernel, Node, Scatter
+from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Node, Scatter
 from treadle.jit.schedule.fusion import Nest, Step
-from treadle.jit.schedule.storage import Storage, StorageMap
+from treadle.jit.schedule.loops.kernel_facts import KernelFacts
+from treadle.jit.schedule.storage import Storage
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -25,16 +26,7 @@ class ConcatOperands:
     once: Collection[tuple[Node, Node]]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ConcatFacts:
-    """What this is decided from; `swapped` are next values of carried arrays in two buffers."""
-
-    kernel: Kernel
-    storage: StorageMap
-    swapped: Collection[Node]
-
-
-def concat_operands(facts: ConcatFacts, blocks: Mapping[Block, tuple[Step, ...]]) -> ConcatOperands:
+def concat_operands(facts: KernelFacts, blocks: Mapping[Block, tuple[Step, ...]]) -> ConcatOperands:
     """The operands that are computed in the memory of their Concats."""
     into = {}
     for steps in blocks.values():
@@ -62,7 +54,7 @@ def _stored(steps: tuple[Step, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
             yield step, ()
 
 
-def _only_reader(facts: ConcatFacts, node: Node, nest: tuple[Node, ...] = ()) -> Node | None:
+def _only_reader(facts: KernelFacts, node: Node, nest: tuple[Node, ...] = ()) -> Node | None:
     """The Concat that alone reads a node, and can hold it.
 
     `nest` are the nodes that read it while it is in a register.
@@ -73,7 +65,7 @@ def _only_reader(facts: ConcatFacts, node: Node, nest: tuple[Node, ...] = ()) ->
     return readers[0] if _holds(facts, readers[0], node) else None
 
 
-def _holds(facts: ConcatFacts, join: Node, node: Node) -> bool:
+def _holds(facts: KernelFacts, join: Node, node: Node) -> bool:
     if not isinstance(join.op, Concat) or join.home is not node.home or not join.is_static:
         return False
     is_plain = all(o.is_static and not isinstance(o.op, CarriedArg) for o in join.operands)
@@ -81,7 +73,7 @@ def _holds(facts: ConcatFacts, join: Node, node: Node) -> bool:
     return is_plain and is_lone and facts.storage.storage_of[join] is Storage.BUFFER
 
 
-def _is_unchanged(facts: ConcatFacts, join: Node, operand: Node) -> bool:
+def _is_unchanged(facts: KernelFacts, join: Node, operand: Node) -> bool:
     """Whether the loop changes neither the operand nor its part of the memory."""
     if not join.home.is_loop or operand.home.depth >= join.home.depth:
         return False
@@ -93,5 +85,5 @@ def _is_unchanged(facts: ConcatFacts, join: Node, operand: Node) -> bool:
     return False
 
 
-def _is_scattered_into(facts: ConcatFacts, join: Node) -> bool:
+def _is_scattered_into(facts: KernelFacts, join: Node) -> bool:
     return any(isinstance(each.op, Scatter) for each in facts.storage.readers.get(join, ()))

@@ -51,21 +51,16 @@ class ReusedMemory:
     saved: Collection[Node]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ReuseFacts:
-    """What this is decided from; `in_results` are computed in the memory of a result."""
-
-    kernel: Kernel
-    order: MemoryOrder
-    pipelines: Pipelines
-    blocks: Mapping[Block, tuple[Step, ...]]
-    in_results: Collection[Node]
-
-
-def reused_memory(facts: ReuseFacts) -> ReusedMemory:
-    """The memory that values of a kernel take over."""
-    made = _Reuse(facts)
-    made.block(facts.kernel.main, _Chains())
+def reused_memory(
+    kernel: Kernel,
+    order: MemoryOrder,
+    pipelines: Pipelines,
+    blocks: Mapping[Block, tuple[Step, ...]],
+    in_results: Collection[Node],
+) -> ReusedMemory:
+    """The memory that values of a kernel take over; `in_results` are in the memory of a result."""
+    made = _Reuse(kernel, order, pipelines, blocks, in_results)
+    made.block(kernel.main, _Chains())
     return ReusedMemory(made.taken, made.updated, made.saved)
 
 
@@ -82,19 +77,24 @@ class _Chains:
     anew: Mapping[Node, Node] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class _Reuse:
     """What is found block by block; `holder` is the first value in the memory of another."""
 
-    def __init__(self, facts: ReuseFacts) -> None:
-        self.facts, self.storage = facts, facts.order.storage
-        self.taken: dict[Node, Node] = {}
-        self.holder: dict[Node, Node] = {}
-        self.updated, self.saved = set[Node](), set[Node]()
+    kernel: Kernel
+    memory: MemoryOrder
+    pipelines: Pipelines
+    blocks: Mapping[Block, tuple[Step, ...]]
+    in_results: Collection[Node]
+    taken: dict[Node, Node] = field(default_factory=dict)
+    holder: dict[Node, Node] = field(default_factory=dict)
+    updated: set[Node] = field(default_factory=set)
+    saved: set[Node] = field(default_factory=set)
 
     def block(self, block: Block, chains: _Chains) -> None:
         """Follow the steps of a block in order."""
-        order = ReadOrder(block, self.storage, over=chains.over)
-        for step in self.facts.blocks[block]:
+        order = ReadOrder(block, self.memory.storage, over=chains.over)
+        for step in self.blocks[block]:
             if isinstance(step, Nest):
                 self._nest(step, chains, order)
                 order.done.update(step.nodes)
@@ -126,22 +126,25 @@ class _Reuse:
     def _may_overwrite(self, node: Node, chains: _Chains, order: ReadOrder) -> bool:
         """Whether a Scatter changes its tensor where it is."""
         data, *others = node.operands
-        results = self.facts.kernel.results
-        if Storage.BUFFER is not self.storage.storage_of[node] or data in others:
+        results = self.kernel.results
+        if self._kind(node) is not Storage.BUFFER or data in others:
             return False
-        if node in self.facts.in_results or data in results:
+        if node in self.in_results or data in results:
             return False
         state = chains.into.get(node)
         is_own = isinstance(data.op, _OWN_MEMORY) and data.home is node.home
         if not (
             (state is not None and self._is_in(data, state))
-            or (is_own and self.facts.order.is_dense(data))
+            or (is_own and self.memory.is_dense(data))
         ):
             return False
         return all(each is node or order.is_over(each, data) for each in self._readers(data))
 
+    def _kind(self, node: Node) -> Storage:
+        return self.memory.storage.storage_of[node]
+
     def _readers(self, node: Node) -> Iterable[Node]:
-        return self.storage.readers.get(node, ())
+        return self.memory.storage.readers.get(node, ())
 
     def _is_in(self, node: Node, state: Node) -> bool:
         """Whether a node is in the memory of a carried array."""
@@ -150,7 +153,7 @@ class _Reuse:
     def _results(self, node: Node, chains: _Chains, order: ReadOrder) -> dict[Node, Node]:
         """The results of a loop or branch that have the memory of the value they start from."""
         found: dict[Node, Node] = {}
-        if node in self.facts.pipelines.found or node in self.facts.pipelines.later:
+        if node in self.pipelines.found or node in self.pipelines.later:
             return found
         for part in self._readers(node):
             if isinstance(part.op, Result) and part in chains.into:
@@ -163,7 +166,10 @@ class _Reuse:
 
     def _is_free(self, node: Node, part: Node, base: Node, order: ReadOrder) -> bool:
         """Whether only this result of a loop or branch will read the value again."""
-        if self.storage.storage_of[part] is not Storage.BUFFER or base in self.facts.kernel.results:
+        if (
+            self.memory.storage.storage_of[part] is not Storage.BUFFER
+            or base in self.kernel.results
+        ):
             return False
         inside: tuple[Block, ...] = ()
         if isinstance(node.op, Loop):
@@ -181,14 +187,14 @@ class _Reuse:
     def _loop(self, node: Node, results: Mapping[Node, Node]) -> None:
         op = node.op
         assert isinstance(op, Loop)
-        carried = [self.facts.order.carried[state] for state in op.states]
+        carried = [self.memory.carried[state] for state in op.states]
         for part, base in results.items():
             assert isinstance(part.op, Result)
             if isinstance(carried[part.op.number], SingleBuffer | DoubleBuffer):
                 self._take(part, base)
         into = update_chains(op)
         self.block(op.body, _Chains(into))
-        own = {step for step in self.facts.blocks[op.body] if isinstance(step, Nest)}
+        own = {step for step in self.blocks[op.body] if isinstance(step, Nest)}
         replaced = {node: state for nest in own for node, state in nest.in_place.items()}
         pairs = list(zip(op.states, op.nexts, carried, strict=True))
         for state, after, _ in pairs:
@@ -204,13 +210,13 @@ class _Reuse:
 
     def _is_read_from(self, changed: Collection[Node], node: Node) -> bool:
         """Whether a value is read from memory that will hold a next value."""
-        kind = self.storage.storage_of[node]
+        kind = self._kind(node)
         if kind is Storage.INLINE:
             return any(self._is_read_from(changed, operand) for operand in node.operands)
         if kind is Storage.REGISTERS:
             return False
         if isinstance(node.op, CarriedArg):
-            carried = self.facts.order.carried[node]
+            carried = self.memory.carried[node]
             return not isinstance(carried, DoubleBuffer)
         return self._holder(node) in changed
 
