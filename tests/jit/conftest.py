@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.jit.fenced_memory import fenced_arrays
+from tests.jit.fenced_memory import fenced_arrays, usual_arrays
 from tests.jit.fences import fenced
+from treadle import InferenceSession
 from treadle.jit.runtime import compilation
 from treadle.jit.toolchain import llvm, symbols
+from treadle.report import engine_counts
 
 
 @pytest.fixture(autouse=True)
@@ -29,11 +31,23 @@ def _linked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _fenced(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With `--fences` every array, workspace and list ends where a page begins to fault."""
+def _fenced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With `--fences` every array, workspace and list ends where a page begins to fault.
+
+    But those of sessions without native code, which only say what native code must answer.
+    """
     if not request.config.getoption("--fences"):
         yield
         return
+    run = InferenceSession.run
+
+    def run_with_fences(session: InferenceSession, *args: Any, **kwargs: Any) -> Any:
+        if "jit" in engine_counts(session.plan):
+            return run(session, *args, **kwargs)
+        with usual_arrays():
+            return run(session, *args, **kwargs)
+
+    monkeypatch.setattr(InferenceSession, "run", run_with_fences)
     with fenced_arrays():
         yield
 

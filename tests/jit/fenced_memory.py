@@ -184,7 +184,24 @@ def fence_kernels() -> None:
 def fenced_arrays() -> Iterator[None]:
     """Arrays that this thread makes inside get their memory from here, and keep it."""
     before = _set_handler(_numpys()[0])
+    _usual.append(before)
     try:
         yield
     finally:
+        _usual.pop()
         _set_handler(before)
+
+
+_usual: list[Any] = []
+"""The handlers of numpy that the fenced arrays around replaced."""
+
+
+@contextmanager
+def usual_arrays() -> Iterator[None]:
+    """Arrays made inside have no fences, which take longer than interp needs to fill an array."""
+    before = _set_handler(_usual[0]) if _usual else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            _set_handler(before)
