@@ -41,6 +41,7 @@ infer
 ops
 tracing
 ir
+memory
 limits processors
 arguments boundary
 ort_exceptions

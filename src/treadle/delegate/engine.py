@@ -134,11 +134,11 @@ class Onnxruntime:
             run: Run = _carrier(self._session(exported, region), region)
             return run
 
-        is_brief = _count(region.steps) <= _MOST_BRIEF
+        count = _count(region.steps)
         made = Session(
             region.path, start(), onnxruntime.RunOptions, exported.inputs, exported.outputs,
-            is_brief, self.abandoned, exported, work_of(plain, exported.inputs),
-            growth_of(plain, model, exported.inputs),
+            count <= _MOST_BRIEF, self.abandoned, exported, work_of(plain, exported.inputs),
+            growth_of(plain, model, exported.inputs), keeps=count == inf,
         )  # fmt: skip
         begin_anew_in_forks(made, start)
         evaluate = by_numpy(plain) if exported.has_exact_forms else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from treadle import ops
+from treadle import memory, ops
 from treadle.delegate.cancellation import CancellableRun, cancellable
 from treadle.delegate.exported import Exported
 from treadle.delegate.ort_errors import failures, reason, translating_errors
@@ -27,6 +27,7 @@ from treadle.plan import (
 )
 from treadle.tracing import size_of
 
+_NO_ROOM = "a result would not fit into memory"
 _SLOW = 0.1
 _SMALL = 1 << 12
 """Elements of an input up to which no product is long; the prediction itself takes 2 us."""
@@ -46,7 +47,7 @@ class Session:
 
     `is_brief`: the run is short, so Ctrl-C may wait for it, as in onnxruntime. Watching a run costs
     4 microseconds. `work` predicts the multiplications of a product in it, `growth` results that
-    are much larger than the inputs.
+    are much larger than the inputs. `keeps`: it has loops, which keep values.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Session:
     exported: Exported | None = None
     work: Work | None = None
     growth: Growth | None = None
+    keeps: bool = False
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> Sequence[object]:
         """Run the session; raises FallbackRequired if onnxruntime fails.
@@ -75,7 +77,7 @@ class Session:
         if is_apart:
             feed = {name: copied(value) for name, value in feed.items()}
         while True:
-            watch = CancellableRun(self.options(), context)
+            watch = CancellableRun(self.options(), context, self.keeps)
             run = partial(self.run, self.outputs, feed, watch.options)
             if is_apart:
                 waiting = context.abandoned or self.abandoned
@@ -85,6 +87,8 @@ class Session:
                 return translating_errors(partial(cancellable, run, watch), self._refused)
             except FallbackRequired:
                 context.poll(self.path)
+                if watch.is_full:
+                    raise self._refused(_NO_ROOM) from None
                 if not watch.stopped_by_signal:
                     raise
             finally:
@@ -96,11 +100,13 @@ class Session:
 
         A bound on bytes is one for results larger than an input.
         """
-        most = ops.memory_of_machine()
+        most = memory.memory_of_machine()
         if bound is not None:
             most = min(most, max(bound, *map(size_of, feed.values())))
-        if growth.exceeds(feed, most):
-            raise self._refused("a result would not fit into memory")
+        if growth.exceeds(feed, most) or (
+            growth.is_large and growth.exceeds(feed, min(most, memory.free_memory()))
+        ):
+            raise self._refused(_NO_ROOM)
 
     def _is_apart(self, feed: Mapping[str, object], context: RunContext) -> bool:
         """Whether a separate thread executes the run, so that the caller can return before it ends.

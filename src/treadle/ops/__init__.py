@@ -50,7 +50,6 @@ from treadle.ops.sizes import (
     Count,
     is_broadcast,
     may_grow,
-    memory_of_machine,
     needed_bytes,
     result_bytes,
 )
@@ -115,7 +114,6 @@ __all__ = [
     "leaf_to_proto",
     "listed_texts",
     "may_grow",
-    "memory_of_machine",
     "missed_input",
     "multiplications",
     "needed_bytes",

@@ -7,10 +7,8 @@ is allocated: otherwise the system would kill the process.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,10 @@ from treadle.ir import Leaf
 from treadle.ops import products
 from treadle.ops.attributes import attributes_of
 from treadle.ops.products import Given
-from treadle.processors import cgroup_folders
 
 Count = Callable[[Sequence[Any]], float]
 MISFITS = (TypeError, ValueError, AttributeError, IndexError, KeyError, ZeroDivisionError)
 """Raised by such a function for operands that do not fit the operator."""
-_BOUNDS = ("memory.max", "memory.limit_in_bytes")
-"""Files of a cgroup with its memory in bytes: of version 2, and of version 1."""
 _SCALES, _SIZES = 2, 3
 _AXES = 3
 
@@ -57,19 +52,6 @@ def may_grow(leaf: Leaf) -> bool:
 def is_broadcast(leaf: Leaf) -> bool:
     """Whether the extents of the result are those of the operands, broadcast."""
     return not leaf.domain and leaf.op in _BROADCAST
-
-
-@cache
-def memory_of_machine() -> float:
-    """The bytes of memory this process may use; infinite if the system does not tell."""
-    found = [float("inf")]
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        found.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
-    for folder in cgroup_folders("memory"):
-        for name in _BOUNDS:
-            with contextlib.suppress(OSError, ValueError):
-                found.append(float((folder / name).read_text(encoding="ascii")))
-    return min(found)
 
 
 def _shape(operands: Sequence[Any], given: Given) -> float:

@@ -23,7 +23,7 @@ from math import inf, prod
 from operator import le
 from typing import Any
 
-from treadle import ops
+from treadle import memory, ops
 from treadle.delegate.workarounds.sizes import factors
 from treadle.infer import block_facts
 from treadle.ir import Block, Leaf, Model, Tensor, Type, Value
@@ -64,6 +64,11 @@ class Growth:
             shapes, size = further, max(size, reached)
         self.seen[:] = [(shapes, size), *self.seen[: _MOST_SEEN - 1]]
         return size > most
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a call had a result that is held against the memory that is left."""
+        return any(size > memory.LARGE for _, size in self.seen)
 
     def _largest(self, shapes: Shapes) -> float:
         pairs = zip(self.block.params, shapes, strict=True)

@@ -4,7 +4,8 @@
     want(size)                           at least this many bytes; the content may be lost
     keep(size)                           at least this many bytes; the content stays
 
-It grows at least by half. All buffers of a kernel are freed when it ends, also after a failure;
+It grows at least by half. In Python the system is asked first whether it has memory for a large
+one. All buffers of a kernel are freed when it ends, also after a failure;
 `take` passes the memory to the caller instead.
 """
 
@@ -19,6 +20,8 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
+from treadle.jit.toolchain.symbols import HAS_ROOM
+from treadle.memory import LARGE
 
 ALLOCATOR = ["realloc", "free"]
 """The allocation functions of the process."""
@@ -87,7 +90,7 @@ def _ensuring(builder: FunctionBuilder, *, keep: bool) -> Any:
 def _growing(builder: FunctionBuilder, *, keep: bool) -> Any:
     """The function (place, room, size) -> (place, room) that allocates more memory.
 
-    If the allocation fails the old memory stays; without `keep` it is already freed.
+    If the allocation fails the old memory stays; without `keep` it may be freed already.
     """
     pair = llvm.LiteralStructType([POINTER, I64])
     w = _small(builder, "grow.kept" if keep else "grow", pair, [POINTER, I64, I64])
@@ -97,6 +100,11 @@ def _growing(builder: FunctionBuilder, *, keep: bool) -> Any:
     null = llvm.Constant(POINTER, None)
     with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, builder.target.largest_bytes))):
         _give(b, address, room)
+    if HAS_ROOM in builder.module.globals:
+        with w.rarely(b.icmp_unsigned(">", size, llvm.Constant(I64, LARGE))):
+            has_room = b.call(builder.module.globals[HAS_ROOM], [size, room])
+            with w.rarely(b.not_(has_room)):
+                _give(b, address, room)
     half = b.add(room, b.lshr(room, llvm.Constant(I64, 1)))
     more = larger_of(w, larger_of(w, half, size), llvm.Constant(I64, _MIN_BYTES))
     if not keep:
@@ -171,6 +179,11 @@ def _product(builder: FunctionBuilder, size: Any, extent: Any) -> tuple[Any, Any
         return b.extract_value(made, 0), b.extract_value(made, 1)
     high = b.lshr(b.or_(size, extent), llvm.Constant(I64, 32))
     return b.mul(size, extent), b.icmp_unsigned("!=", high, llvm.Constant(I64, 0))
+
+
+def declare_room(module: llvm.Module) -> None:
+    """Let the kernels of this module ask for room before they allocate much."""
+    llvm.Function(module, llvm.FunctionType(I1, [I64, I64]), HAS_ROOM)
 
 
 def set_inlining(module: llvm.Module, *, inline: bool) -> None:

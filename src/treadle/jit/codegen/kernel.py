@@ -16,7 +16,7 @@ from treadle.jit.codegen.context import CodegenContext, Exit, MemoryState, Safep
 from treadle.jit.codegen.debug_locations import keep_own_locations, line_numbers
 from treadle.jit.codegen.element_access import ElementAccess
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.heap_buffer import HeapBuffer, release, set_inlining
+from treadle.jit.codegen.heap_buffer import HeapBuffer, declare_room, release, set_inlining
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.module_text import text_of
@@ -51,6 +51,8 @@ def emit_kernel(
     function.args[0].add_attribute("noalias")
     if surroundings.is_free:
         function.linkage = "hidden"
+    else:
+        declare_room(module)
     w = FunctionBuilder(module, function, target)
     slots = AbiSlots(w, function.args[0], surroundings=surroundings)
     schedule = schedule_kernel(kernel, target, exact, has_pool=not surroundings.is_free)

@@ -6,7 +6,8 @@ import ctypes
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from math import prod
+from functools import partial
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.runtime.result_arrays import OutputSlot, result_arrays
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
+from treadle.jit.toolchain.symbols import ROOM
+from treadle.memory import LARGE, refusal
 from treadle.plan import FallbackRequired, RunContext
 
 if TYPE_CHECKING:  # few kernels are profiled
@@ -42,10 +45,10 @@ _ADOPTED_BYTES = 2**20
 
 Smaller ones are copied.
 """
-_UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 5, 7, 8
+_FULL, _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 2, 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
-    2: "there is not enough memory for a value",
+    _FULL: "there is not enough memory for a value",
     3: "the trip count is larger than the number of items of a scan input",
     _UNMATCHED: "a guard failed: extents of this run differ from those that the code assumes",
     6: "a guard failed: a value of this run is outside the range that the code supports",
@@ -192,8 +195,9 @@ def invoke(
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, data_pointer_slot()
     memory, nodes = context.memory, compiled.kernel.results
+    bound = inf if context.limits.bytes is None else _bound(context.limits.bytes, arrays)
     room = context.bytes_left
-    results = result_arrays(compiled.results, nodes, lengths, room, memory, names)
+    results = result_arrays(compiled.results, nodes, lengths, room, bound, memory, names)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
     for number, which in layout.given:
@@ -205,7 +209,7 @@ def invoke(
     objects = [] if objects is None else objects
     _bind(layout, slots, keep, objects, context)
     if layout.workspace is not None:
-        workspace = _workspace(compiled.code.workspace + _WORKSPACE_ALIGNMENT)
+        workspace = _workspace(compiled.code.workspace + _WORKSPACE_ALIGNMENT, bound)
         slots[layout.workspace] = (
             -(-address(workspace) // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
         )
@@ -215,7 +219,7 @@ def invoke(
             context.poll(path)
 
         slots[layout.poll] = id(poll)
-    call = _call_bounded if layout.bounds else _call
+    call = partial(_call_bounded, bound=bound) if layout.bounds else _call
     if memory is None:
         call(compiled, results, slots, context, path)
         return _with_objects(compiled, results, objects)
@@ -248,26 +252,42 @@ def _bind(
             slots[number] = id(keep[-1])
 
 
-def _workspace(size: int) -> np.ndarray:
+def _bound(most: int, arrays: Sequence[np.ndarray]) -> float:
+    """The bytes of a value from which interp decides whether `max_bytes` allows it."""
+    return max(most, *(array.nbytes for array in arrays), 0)
+
+
+def _workspace(size: int, bound: float) -> np.ndarray:
+    if size > LARGE and (why := refusal(size, bound)):
+        raise Declined(f"values that do not fit into memory: {why}")
     try:
         return np.empty(size, np.uint8)
     except (MemoryError, ValueError) as error:
-        raise Declined("values that do not fit into memory") from error
+        raise Declined(f"values that do not fit into memory: {error}") from error
 
 
 def _call_bounded(
-    compiled: CompiledKernel, results: list[Any], slots: Any, context: RunContext, path: str
+    compiled: CompiledKernel,
+    results: list[Any],
+    slots: Any,
+    context: RunContext,
+    path: str,
+    bound: float,
 ) -> None:
-    """Call a kernel that counts iterations or bytes."""
+    """Call a kernel that counts iterations or bytes; `bound` is that of one allocation."""
     left, room = (compiled.layout.bounds.get(kind) for kind in _BOUNDS)
     if room is not None:
         slots[room] = context.bytes_left
-    if left is None:
+    before = 0 if left is None else context.iterations_left
+    if left is not None:
+        slots[left] = before
+    ROOM.bound = bound
+    try:
         _call(compiled, results, slots, context, path)
-        return
-    before = slots[left] = context.iterations_left
-    _call(compiled, results, slots, context, path)
-    context.iterations_done += before - slots[left]
+    finally:
+        ROOM.bound = inf
+    if left is not None:
+        context.iterations_done += before - slots[left]
 
 
 def _call(
@@ -283,8 +303,10 @@ def _call(
         if status == _OVER_BYTES:
             _tell_weight(compiled, slots, context)
         if status:
-            refusal = GuardFailed if status == _UNMATCHED else FallbackRequired
-            raise refusal(RunError(_FAILURES[status], path))
+            refused = GuardFailed if status == _UNMATCHED else FallbackRequired
+            raise refused(
+                RunError(_FAILURES[status] + (_why_full() if status == _FULL else ""), path)
+            )
         if grown:
             _take_grown(compiled, results, slots, grown)
     except KernelError as error:
@@ -298,6 +320,14 @@ def _status(compiled: CompiledKernel, slots: Any) -> int:
         return compiled.machine.call(address)
     with acquired(compiled.threads) as slots[pool_slot]:
         return compiled.machine.call(address)
+
+
+def _why_full() -> str:
+    """The bytes of the allocation that Python refused; "" if the system did."""
+    why, interrupt, ROOM.refusal, ROOM.interrupt = ROOM.refusal, ROOM.interrupt, "", None
+    if interrupt is not None:
+        raise interrupt
+    return f": {why}" if why else ""
 
 
 def _tell_weight(compiled: CompiledKernel, slots: Any, context: RunContext) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from treadle.ir import show_shape
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Loop, Node, Result, SymbolicDim
+from treadle.memory import LARGE, refusal
 from treadle.plan import Memory
 
 
@@ -42,33 +43,49 @@ def result_arrays(
     nodes: Sequence[Node],
     lengths: Mapping[SymbolicDim, int],
     room: int,
+    bound: float = inf,
     memory: Memory | None = None,
     names: Sequence[str] = (),
 ) -> list[Any]:
     """The arrays for the results of a kernel; None for one of unknown length.
 
-    `room` is the number of bytes that loops may allocate. `memory` gives that of results, by the
-    names of the region's outputs. Raises Declined or RunError if there is not enough.
+    `room` is the number of bytes that loops may allocate, `bound` that of one value. `memory` gives
+    that of results, by the names of the region's outputs. Raises Declined or RunError if there is
+    not enough.
     """
     made: list[Any] = []
+    size = 0
     new: Callable[..., np.ndarray] = np.empty
     try:
         for result in slots:
             if memory is not None:
                 new = partial(_memory, memory, names[len(made)])
             is_plain = not (result.is_open or result.is_weighed)
-            made.append(
+            array = (
                 new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)
             )
+            if memory is None and array is not None:
+                size += array.nbytes
+                if size > LARGE:
+                    _expect(array.nbytes, size, bound)
+            made.append(array)
     except (MemoryError, ValueError) as error:
         result, node = slots[len(made)], nodes[len(made)]
         extents = [lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in result.shape]
         shape = show_shape(tuple(None if e < 0 else e for e in extents))
-        reason = f"there is not enough memory for a result of {result.dtype}{shape}"
+        reason = f"there is not enough memory for a result of {result.dtype}{shape}: {error}"
         if (path := _counted(node)) is None:
             raise Declined(reason) from error
         raise RunError(reason, path) from error
     return made
+
+
+def _expect(size: int, together: int, bound: float) -> None:
+    """Expect room for a result, with those before it: nothing has been written to any of them."""
+    if size > bound:
+        raise Declined(refusal(size, bound))
+    if why := refusal(together):
+        raise MemoryError(why)
 
 
 def _memory(memory: Memory, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

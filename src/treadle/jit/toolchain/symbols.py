@@ -5,12 +5,41 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 from functools import cache
+from math import inf
 
+from treadle import memory
 from treadle.jit.kernel.declined import Declined
 
 MACHINE = "x86_64"
-SYMBOLS: dict[str, int] = {}
+HAS_ROOM = "treadle_has_room"
+"""The function (bytes, bytes held) -> bool that kernels in Python ask before they allocate much."""
+
+
+class _Room(threading.local):
+    """What the run on this thread may allocate at once, and why it was refused more."""
+
+    bound: float = inf
+    refusal: str = ""
+    interrupt: BaseException | None = None
+
+
+ROOM = _Room()
+
+
+def has_room(size: int, held: int) -> bool:
+    """Whether a kernel may have this many bytes, `held` of which it has."""
+    try:
+        ROOM.refusal = memory.refusal(size, ROOM.bound, held)
+    except BaseException as interrupt:  # noqa: BLE001  raised once machine code has ended
+        ROOM.interrupt = interrupt
+        return False
+    return not ROOM.refusal
+
+
+_CALLED = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64, ctypes.c_uint64)(has_room)
+SYMBOLS = {HAS_ROOM: ctypes.cast(_CALLED, ctypes.c_void_p).value or 0}
 """Functions that machine code may call besides the C library and Python, by name."""
 _MATH = "libm.so.6"
 

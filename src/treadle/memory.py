@@ -1,0 +1,128 @@
+"""The memory that this process may use: what the machine or its cgroup has, and what is left of it.
+
+An allocation alone fills nothing, so a system that promises more memory than it has grants it, and
+kills the process once the pages are written. Whoever is about to allocate much asks here first.
+What is left is read from the system, which takes 50 microseconds: for `LARGE` values only, which
+take a hundred times as long to fill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import cache
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+from treadle.processors import cgroup_folders
+
+__all__ = ["LARGE", "free_memory", "memory_of_machine", "refusal", "resident_memory", "shortage"]
+
+LARGE = 2**26
+"""The bytes of a value from which it is held against the memory that is left."""
+_ROOT, _OWN, _MACHINE = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/meminfo")
+
+_RESIDENT = Path("/proc/self/statm")
+
+
+class _Files(NamedTuple):
+    """The files of a cgroup with its limit and the bytes it has taken.
+
+    `returnable` are the lines of its memory.stat for pages of files, which the system takes back.
+    """
+
+    limit: str
+    taken: str
+    returnable: tuple[str, ...]
+
+
+_FILES = (
+    _Files("memory.max", "memory.current", ("inactive_file", "active_file")),
+    _Files(
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        ("total_inactive_file", "total_active_file"),
+    ),
+)
+"""Of version 2, and of version 1."""
+
+
+@cache
+def memory_of_machine() -> float:
+    """The bytes of memory this process may use; infinite if the system does not tell."""
+    return min([_physical(), *(limit for limit, *_ in _limits())])
+
+
+def free_memory(root: Path = _ROOT, own: Path = _OWN, machine: Path = _MACHINE) -> float:
+    """The bytes that are left, read at the time of the call; infinite if the system does not tell.
+
+    Of the machine these are available memory and free swap space.
+    """
+    found = inf
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        numbers = _numbers(machine)
+        found = 1024 * (numbers["MemAvailable:"] + numbers.get("SwapFree:", 0.0))
+    return min([found, *(_left(*given) for given in _limits(root, own))])
+
+
+def resident_memory(own: Path = _RESIDENT) -> float:
+    """The bytes of memory that this process has filled; 0 if the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return float(own.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0.0
+
+
+def refusal(size: float, bound: float = inf, held: float = 0) -> str:
+    """Why a value of this size is not to be made, `held` bytes of which are there; "" if it is.
+
+    `bound` is a run's `max_bytes`.
+    """
+    if size > bound:
+        return f"{size:.3g} bytes are needed, over max_bytes={bound}"
+    there = shortage(size - held)
+    if there is None:
+        return ""
+    return f"{size - held:.3g} bytes are needed, of memory there are {there:.3g}"
+
+
+def shortage(size: float) -> float | None:
+    """The bytes that there are for a value of this size; None if they suffice, or it is small."""
+    most = memory_of_machine()
+    if size <= LARGE and size <= most:
+        return None
+    there = most if size > most else free_memory()
+    return there if size > there else None
+
+
+@cache
+def _physical() -> float:
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return inf
+
+
+@cache
+def _limits(root: Path = _ROOT, own: Path = _OWN) -> list[tuple[float, Path, _Files]]:
+    """The limits of the process's cgroups that are below the machine's memory, read once."""
+    found = []
+    for folder in cgroup_folders("memory", root, own):
+        for files in _FILES:
+            with contextlib.suppress(OSError, ValueError):
+                limit = float((folder / files.limit).read_text(encoding="ascii"))
+                found.append((limit, folder, files))
+    return [each for each in found if each[0] < _physical()]
+
+
+def _left(limit: float, folder: Path, files: _Files) -> float:
+    with contextlib.suppress(OSError, ValueError):
+        taken = float((folder / files.taken).read_text(encoding="ascii"))
+        numbers = _numbers(folder / "memory.stat")
+        return limit - taken + sum(numbers.get(each, 0.0) for each in files.returnable)
+    return limit
+
+
+def _numbers(file: Path) -> dict[str, float]:
+    """The first number of each line, by the word before it."""
+    lines = (line.split() for line in file.read_text(encoding="ascii").splitlines())
+    return {line[0]: float(line[1]) for line in lines if len(line) > 1}
