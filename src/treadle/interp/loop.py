@@ -93,7 +93,7 @@ class _State:
     guards: tuple[CarriedTypeCheck, ...]
     stacks: tuple[Stack, ...]
     done: int = 0
-    expected: int = 0
+    expected: int = memory.LARGE
 
 
 def _run(
@@ -175,19 +175,20 @@ def _take(state: _State, prepared: _Prepared, results: Sequence[Any], inner: Ite
 def _hold(
     state: _State, prepared: _Prepared, context: RunContext, outer: int, iterations: Iterations
 ) -> None:
-    stacked = sum([stack.size for stack in state.stacks])
-    if stacked > state.expected + memory.LARGE:
-        state.expected = stacked
-        _expect_memory(stacked, prepared.path, iterations)
+    for stack in state.stacks:
+        if stack.size > state.expected:
+            state.expected = stack.size + memory.LARGE
+            _expect_memory(state, prepared.path, iterations)
     if context.limits.bytes is None:
         return
     own = sum(size_of(state.params[index]) for index in prepared.places.carried)
-    context.held = outer + own + stacked
+    context.held = outer + own + sum(stack.size for stack in state.stacks)
     context.hold(context.held, prepared.path, iterations)
 
 
-def _expect_memory(size: int, path: str, iterations: Iterations) -> None:
+def _expect_memory(state: _State, path: str, iterations: Iterations) -> None:
     """Fail where the stacked results, copies of the elements so far, would not fit into memory."""
+    size = sum(stack.size for stack in state.stacks)
     if (there := memory.shortage(size)) is not None:
         fault = f"its stacked results would have {size:.3g} bytes, of memory there are {there:.3g}"
         raise RunError(f"{fault}; check its trip count and what it stacks", path, iterations)

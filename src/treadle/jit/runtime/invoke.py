@@ -45,6 +45,7 @@ _ADOPTED_BYTES = 2**20
 
 Smaller ones are copied.
 """
+_UNBOUNDED = inf, 2**62
 _FULL, _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 2, 5, 7, 8
 _FAILURES = {
     1: "an index is out of range",
@@ -195,8 +196,7 @@ def invoke(
         lengths = {**lengths, **counts}
     layout, word = compiled.layout, data_pointer_slot()
     memory, nodes = context.memory, compiled.kernel.results
-    bound = inf if context.limits.bytes is None else _bound(context.limits.bytes, arrays)
-    room = context.bytes_left
+    bound, room = _UNBOUNDED if context.limits.bytes is None else _bounds(context, arrays)
     results = result_arrays(compiled.results, nodes, lengths, room, bound, memory, names)
     keep: list[Any] = []
     slots = layout.type.from_buffer_copy(layout.template)
@@ -252,9 +252,10 @@ def _bind(
             slots[number] = id(keep[-1])
 
 
-def _bound(most: int, arrays: Sequence[np.ndarray]) -> float:
-    """The bytes of a value from which interp decides whether `max_bytes` allows it."""
-    return max(most, *(array.nbytes for array in arrays), 0)
+def _bounds(context: RunContext, arrays: Sequence[np.ndarray]) -> tuple[float, int]:
+    """The bytes of a value from which interp decides on `max_bytes`, and those left to loops."""
+    most = context.limits.bytes or 0
+    return max(most, *(array.nbytes for array in arrays), 0), context.bytes_left
 
 
 def _workspace(size: int, bound: float) -> np.ndarray:

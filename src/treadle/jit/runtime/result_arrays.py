@@ -64,10 +64,9 @@ def result_arrays(
             array = (
                 new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)
             )
-            if memory is None and array is not None:
+            if array is not None and array.nbytes > LARGE and memory is None:
                 size += array.nbytes
-                if size > LARGE:
-                    _expect(array.nbytes, size, bound)
+                _expect(array.nbytes, size, bound)
             made.append(array)
     except (MemoryError, ValueError) as error:
         result, node = slots[len(made)], nodes[len(made)]
