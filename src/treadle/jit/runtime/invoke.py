@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # few kernels are profiled
 
 _WORKSPACE_ALIGNMENT = 64
 """Alignment in bytes."""
+_CAPACITY = 2
+"""How large the memory of a value that grows may be beside the value."""
 _ADOPTED_BYTES = 2**20
 """The size in bytes from which results keep the memory the kernel allocated.
 
@@ -282,7 +284,7 @@ def _call_bounded(
     before = 0 if left is None else context.iterations_left
     if left is not None:
         slots[left] = before
-    ROOM.bound = bound
+    ROOM.bound = _CAPACITY * bound
     try:
         _call(compiled, results, slots, context, path)
     finally:
