@@ -41,8 +41,7 @@ infer
 ops
 tracing
 ir
-memory
-limits processors
+limits machine
 arguments boundary
 ort_exceptions
 errors

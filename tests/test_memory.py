@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle import memory
+from treadle import machine
 from treadle.jit.toolchain import symbols
 
 MACHINE = "MemTotal: 4000 kB\nMemFree: 1 kB\nMemAvailable: 3000 kB\nSwapFree: 500 kB\n"
@@ -48,32 +48,32 @@ def system(folder: Path, own: str, files: dict[str, str]) -> tuple[Path, Path, P
     ],
 )  # fmt: skip
 def test_what_is_left(tmp_path: Path, own: str, files: dict[str, str], wanted: float) -> None:
-    assert memory.free_memory(*system(tmp_path, own, files)) == wanted
+    assert machine.free_memory(*system(tmp_path, own, files)) == wanted
 
 
 def test_the_memory_of_this_process() -> None:
-    assert memory.resident_memory() + memory.free_memory() > memory.LARGE
-    assert memory.resident_memory(Path("/nowhere")) == 0
+    assert machine.resident_memory() + machine.free_memory() > machine.LARGE
+    assert machine.resident_memory(Path("/nowhere")) == 0
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**28)
-    monkeypatch.setattr(memory, "memory_of_machine", lambda: 2.0**30)
-    assert memory.refusal(memory.LARGE) == ""
-    assert memory.refusal(2**28) == ""
-    assert memory.refusal(2**29) == "5.37e+08 bytes are needed, of memory there are 2.68e+08"
-    assert memory.refusal(2**31) == "2.15e+09 bytes are needed, of memory there are 1.07e+09"
-    assert memory.refusal(2**29, held=2**28) == ""
-    assert memory.refusal(100, 99) == "100 bytes are needed, over max_bytes=99"
+    monkeypatch.setattr(machine, "free_memory", lambda: 2.0**28)
+    monkeypatch.setattr(machine, "memory_of_machine", lambda: 2.0**30)
+    assert machine.refusal(machine.LARGE) == ""
+    assert machine.refusal(2**28) == ""
+    assert machine.refusal(2**29) == "5.37e+08 bytes are needed, of memory there are 2.68e+08"
+    assert machine.refusal(2**31) == "2.15e+09 bytes are needed, of memory there are 1.07e+09"
+    assert machine.refusal(2**29, held=2**28) == ""
+    assert machine.refusal(100, 99) == "100 bytes are needed, over max_bytes=99"
 
 
 def test_small_values_are_not_held_against_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: pytest.fail("the system was asked"))
-    assert memory.refusal(memory.LARGE, memory.LARGE) == ""
+    monkeypatch.setattr(machine, "free_memory", lambda: pytest.fail("the system was asked"))
+    assert machine.refusal(machine.LARGE, machine.LARGE) == ""
 
 
 def test_what_machine_code_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**28)
+    monkeypatch.setattr(machine, "free_memory", lambda: 2.0**28)
     monkeypatch.setattr(symbols.ROOM, "bound", 2**28)
     assert symbols.has_room(2**28, 0)
     assert not symbols.has_room(2**29, 2**29 - 1)
@@ -89,7 +89,7 @@ def test_an_interrupt_in_the_question_is_kept(monkeypatch: pytest.MonkeyPatch) -
     def interrupted() -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(memory, "free_memory", interrupted)
+    monkeypatch.setattr(machine, "free_memory", interrupted)
     assert not symbols.has_room(2**29, 0)
     interrupt, symbols.ROOM.interrupt = symbols.ROOM.interrupt, None
     assert isinstance(interrupt, KeyboardInterrupt)

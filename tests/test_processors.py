@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import treadle
-from treadle import delegate, processors
-from treadle.processors import processor_count, quota
+from treadle import delegate, machine
+from treadle.machine import processor_count, quota
 
 
 def cgroup(folder: Path, own: str, **files: str) -> tuple[Path, Path]:
@@ -47,8 +47,8 @@ def test_without_cgroups_there_is_no_quota(tmp_path: Path) -> None:
 def test_the_count_is_bounded_by_the_quota(
     monkeypatch: pytest.MonkeyPatch, limit: float | None, wanted: int
 ) -> None:
-    monkeypatch.setattr(processors, "_runnable", lambda: 8)
-    monkeypatch.setattr(processors, "quota", lambda: limit)
+    monkeypatch.setattr(machine, "_runnable", lambda: 8)
+    monkeypatch.setattr(machine, "quota", lambda: limit)
     assert processor_count() == wanted
 
 
@@ -56,7 +56,7 @@ def test_sessions_of_onnxruntime_are_given_the_count_where_a_quota_bounds_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert delegate.Options.of(treadle.SessionOptions()).session_options().intra_op_num_threads == 0
-    monkeypatch.setattr(processors, "quota", lambda: 1.0)
+    monkeypatch.setattr(machine, "quota", lambda: 1.0)
     monkeypatch.setattr("treadle.delegate.options.quota", lambda: 1.0)
     assert delegate.Options.of(treadle.SessionOptions()).session_options().intra_op_num_threads == 1
     chosen = treadle.SessionOptions(intra_op_num_threads=3)

@@ -25,7 +25,7 @@ from treadle.arguments import mapping_of
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
-from treadle.processors import processor_count
+from treadle.machine import processor_count
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from treadle import memory
+from treadle import machine
 from treadle.errors import LimitExceeded, Terminated
 from treadle.limits import freeze_in_fork
 from treadle.plan import RunContext
@@ -65,10 +65,10 @@ class CancellableRun:
 
     def _look_at_memory(self) -> None:
         """Stop the run if memory does not hold as much again as the run has filled so far."""
-        filled = memory.resident_memory()
+        filled = machine.resident_memory()
         if self._before is None:
             self._before = filled
-        elif memory.shortage(filled - self._before) is not None:
+        elif machine.shortage(filled - self._before) is not None:
             self.is_full = self.options.terminate = True
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from treadle.delegate.ort_errors import translating_errors
 from treadle.errors import InputError
-from treadle.processors import processor_count, quota
+from treadle.machine import processor_count, quota
 
 Providers = tuple[tuple[str, Mapping[str, Any]], ...]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from treadle import memory, ops
+from treadle import machine, ops
 from treadle.delegate.cancellation import CancellableRun, cancellable
 from treadle.delegate.exported import Exported
 from treadle.delegate.ort_errors import failures, reason, translating_errors
@@ -100,11 +100,11 @@ class Session:
 
         A bound on bytes is one for results larger than an input.
         """
-        most = memory.memory_of_machine()
+        most = machine.memory_of_machine()
         if bound is not None:
             most = min(most, max(bound, *map(size_of, feed.values())))
         if growth.exceeds(feed, most) or (
-            growth.is_large and growth.exceeds(feed, min(most, memory.free_memory()))
+            growth.is_large and growth.exceeds(feed, min(most, machine.free_memory()))
         ):
             raise self._refused(_NO_ROOM)
 

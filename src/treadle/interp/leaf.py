@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from treadle import memory, ops
+from treadle import machine, ops
 from treadle.errors import KernelError, LimitExceeded, Unsupported
 from treadle.interp.executable import Executable, with_location
 from treadle.ir import Leaf
@@ -61,7 +61,7 @@ def _room_for(leaf: Leaf, path: str) -> Callable[..., float] | None:
         if bound is not None and size > bound:
             fault = f"{name}: its result would have {size:.3g} bytes, over max_bytes={bound}"
             raise LimitExceeded(f"{fault}; raise the bound or check its operands", path, iterations)
-        if (there := memory.shortage(size)) is not None:
+        if (there := machine.shortage(size)) is not None:
             fault = f"its result would have {size:.3g} bytes, of memory there are {there:.3g}"
             raise KernelError(f"{name}: {fault}; check the operands that determine the size")
         return size

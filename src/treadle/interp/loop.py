@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle import memory
+from treadle import machine
 from treadle.errors import RunError
 from treadle.interp.carried import CarriedTypeCheck, carried_type_checks
 from treadle.interp.executable import Executable
@@ -93,7 +93,7 @@ class _State:
     guards: tuple[CarriedTypeCheck, ...]
     stacks: tuple[Stack, ...]
     done: int = 0
-    expected: int = memory.LARGE
+    expected: int = machine.LARGE
 
 
 def _run(
@@ -177,7 +177,7 @@ def _hold(
 ) -> None:
     for stack in state.stacks:
         if stack.size > state.expected:
-            state.expected = stack.size + memory.LARGE
+            state.expected = stack.size + machine.LARGE
             _expect_memory(state, prepared.path, iterations)
     if context.limits.bytes is None:
         return
@@ -189,6 +189,6 @@ def _hold(
 def _expect_memory(state: _State, path: str, iterations: Iterations) -> None:
     """Fail where the stacked results, copies of the elements so far, would not fit into memory."""
     size = sum(stack.size for stack in state.stacks)
-    if (there := memory.shortage(size)) is not None:
+    if (there := machine.shortage(size)) is not None:
         fault = f"its stacked results would have {size:.3g} bytes, of memory there are {there:.3g}"
         raise RunError(f"{fault}; check its trip count and what it stacks", path, iterations)

@@ -24,8 +24,8 @@ from treadle.jit.runtime.native_region import NativeRegion
 from treadle.jit.runtime.region_compiler import RegionCompiler
 from treadle.jit.runtime.specialize import DynamicDims, conditions, known_inputs
 from treadle.jit.toolchain.disk_cache import DiskCache, default_folder
+from treadle.machine import processor_count
 from treadle.plan import Engine, EngineTraits, RecordStore, Region, Runnable, Verdict
-from treadle.processors import processor_count
 
 _APART = ("others", "is_background")
 """Fields that do not decide what is planned, or what the code is."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle import memory
+from treadle import machine
 from treadle.delegate.workarounds.growth import growth_of
 
 MOST = 2**20
@@ -44,7 +44,7 @@ def model(body, shape):
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(memory, "memory_of_machine", lambda: MOST)
+    monkeypatch.setattr(machine, "memory_of_machine", lambda: MOST)
 
 
 def feeds(case):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle import memory
+from treadle import machine
 
 ROOM = 2**27 + 2**26
 ITEM = np.ones(2**20, np.float32)
@@ -46,8 +46,8 @@ def test_values_that_outgrow_memory(monkeypatch, name, engines):
     made = session(name, engines)
     few = {"k": np.array(3), "x": ITEM[:10]}
     before = made.run(None, few)[0]
-    filled = memory.resident_memory()
-    monkeypatch.setattr(memory, "free_memory", lambda: ROOM + filled - memory.resident_memory())
+    filled = machine.resident_memory()
+    monkeypatch.setattr(machine, "free_memory", lambda: ROOM + filled - machine.resident_memory())
     with pytest.raises(treadle.RunError, match="of memory there are") as raised:
         made.run(None, {"k": np.array(BODIES[name][1]), "x": ITEM})
     assert "loop" in raised.value.path
@@ -59,7 +59,7 @@ def test_values_that_outgrow_memory(monkeypatch, name, engines):
 @pytest.mark.parametrize("name", BODIES)
 def test_values_that_fit(monkeypatch, name, engines):
     made = session(name, engines)
-    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**32)
+    monkeypatch.setattr(machine, "free_memory", lambda: 2.0**32)
     count = 5 if name == "carried" else 20
     given = {"k": np.array(count), "x": ITEM}
     wanted = session(name, ("interp",)).run(None, given)[0]
@@ -68,13 +68,13 @@ def test_values_that_fit(monkeypatch, name, engines):
 
 def test_native_code_asks_before_it_allocates_much(monkeypatch):
     made, asked = session("carried", ("jit", "interp")), []
-    real = memory.refusal
-    monkeypatch.setattr(memory, "refusal", lambda *given: asked.append(given) or real(*given))
+    real = machine.refusal
+    monkeypatch.setattr(machine, "refusal", lambda *given: asked.append(given) or real(*given))
     made.run(None, {"k": np.array(3), "x": ITEM})
     assert not asked, "a value that is not large"
     made.run(None, {"k": np.array(6), "x": ITEM})
     assert asked
-    assert all(size > memory.LARGE and held < size for size, _, held in asked)
+    assert all(size > machine.LARGE and held < size for size, _, held in asked)
 
 
 @pytest.mark.parametrize("engines", ENGINES)

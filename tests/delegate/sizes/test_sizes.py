@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle import memory
+from treadle import machine
 
 MOST = 2**20
 CASES = {
@@ -62,7 +62,7 @@ def model(body, given, numbers, shape):
 @pytest.fixture
 def small_machine(monkeypatch):
     """A machine with a mebibyte of memory, for what asks how much there is."""
-    monkeypatch.setattr(memory, "memory_of_machine", lambda: MOST)
+    monkeypatch.setattr(machine, "memory_of_machine", lambda: MOST)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

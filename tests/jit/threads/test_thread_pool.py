@@ -30,7 +30,7 @@ from treadle.jit import Jit
 from treadle.jit.runtime.compilation import load_thread_pool
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.threads import thread_pool
-from treadle.processors import processor_count
+from treadle.machine import processor_count
 
 SHARED = (
     "heat", "lstm_64_b1", "lstm_64_b16", "lstm_both", "gru_128_b4", "rnn",

@@ -23,7 +23,7 @@ from math import inf, prod
 from operator import le
 from typing import Any
 
-from treadle import memory, ops
+from treadle import machine, ops
 from treadle.delegate.workarounds.sizes import factors
 from treadle.infer import block_facts
 from treadle.ir import Block, Leaf, Model, Tensor, Type, Value
@@ -68,7 +68,7 @@ class Growth:
     @property
     def is_large(self) -> bool:
         """Whether a call had a result that is held against the memory that is left."""
-        return any(size > memory.LARGE for _, size in self.seen)
+        return any(size > machine.LARGE for _, size in self.seen)
 
     def _largest(self, shapes: Shapes) -> float:
         pairs = zip(self.block.params, shapes, strict=True)

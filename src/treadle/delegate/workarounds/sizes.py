@@ -18,7 +18,7 @@ from math import inf, prod
 
 import numpy as np
 
-from treadle import memory
+from treadle import machine
 from treadle.checks import known_extents
 from treadle.delegate.export_scope import ExportScope
 from treadle.ir import DType, Expression, Leaf, Operands, Shape, Symbol, Tensor, Value
@@ -42,7 +42,7 @@ def size_refusal(step: Leaf) -> str:
         if extents and isinstance(type_, Tensor) and type_.dtype is not None:
             known = [extent for extent in extents if extent is not None]
             size = prod(known) * type_.dtype.numpy.itemsize if len(known) == len(extents) else 0
-            if size > memory.memory_of_machine():
+            if size > machine.memory_of_machine():
                 return f"its result of {size} bytes does not fit into memory"
     return ""
 
@@ -126,7 +126,7 @@ def _is_of_extents(draft: ExportScope, value: Value | None, depth: int = _DEPTH)
 
 def _most_elements(step: Leaf) -> float:
     dtype = _dtype(step.results[0])
-    return memory.memory_of_machine() / (1 if dtype is None else dtype.numpy.itemsize)
+    return machine.memory_of_machine() / (1 if dtype is None else dtype.numpy.itemsize)
 
 
 def _is_bounded(draft: ExportScope, step: Leaf) -> bool:

@@ -21,7 +21,7 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.toolchain.symbols import HAS_ROOM
-from treadle.memory import LARGE
+from treadle.machine import LARGE
 
 ALLOCATOR = ["realloc", "free"]
 """The allocation functions of the process."""

@@ -32,7 +32,7 @@ from treadle.jit.runtime.result_arrays import OutputSlot, result_arrays
 from treadle.jit.threads.thread_pool import acquired
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.symbols import ROOM
-from treadle.memory import LARGE, refusal
+from treadle.machine import LARGE, refusal
 from treadle.plan import FallbackRequired, RunContext
 
 if TYPE_CHECKING:  # few kernels are profiled

@@ -15,7 +15,7 @@ from treadle.ir import show_shape
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Loop, Node, Result, SymbolicDim
-from treadle.memory import LARGE, refusal
+from treadle.machine import LARGE, refusal
 from treadle.plan import Memory
 
 

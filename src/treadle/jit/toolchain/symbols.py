@@ -9,7 +9,7 @@ import threading
 from functools import cache
 from math import inf
 
-from treadle import memory
+from treadle import machine
 from treadle.jit.kernel.declined import Declined
 
 MACHINE = "x86_64"
@@ -31,7 +31,7 @@ ROOM = _Room()
 def has_room(size: int, held: int) -> bool:
     """Whether a kernel may have this many bytes, `held` of which it has."""
     try:
-        ROOM.refusal = memory.refusal(size, ROOM.bound, held)
+        ROOM.refusal = machine.refusal(size, ROOM.bound, held)
     except BaseException as interrupt:  # noqa: BLE001  raised once machine code has ended
         ROOM.interrupt = interrupt
         return False

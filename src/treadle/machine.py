@@ -1,27 +1,35 @@
-"""The memory that this process may use: what the machine or its cgroup has, and what is left of it.
+"""What this process may use of the machine: processors and memory, limited by its cgroup.
 
-An allocation alone fills nothing, so a system that promises more memory than it has grants it, and
-kills the process once the pages are written. Whoever is about to allocate much asks here first.
-What is left is read from the system, which takes 50 microseconds: for `LARGE` values only, which
-take a hundred times as long to fill.
+A container's share of the processors is a quota of its cgroup, which the processor count does not
+show: with 64 processors and a quota of two, 64 threads run for a thirtieth of the time and wait
+otherwise.
+
+An allocation alone fills no memory, so a system that promises more than it has grants it, and kills
+the process once the pages are written. Whoever is about to allocate much asks here first. What is
+left is read from the system, which takes 50 microseconds: for `LARGE` values only, which take a
+hundred times as long to fill.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+from collections.abc import Iterator
 from functools import cache
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from treadle.processors import cgroup_folders
-
-__all__ = ["LARGE", "free_memory", "memory_of_machine", "refusal", "resident_memory", "shortage"]
+__all__ = [
+    "LARGE", "cgroup_folders", "free_memory", "memory_of_machine", "processor_count", "quota",
+    "refusal", "resident_memory", "shortage",
+]  # fmt: skip
 
 LARGE = 2**26
 """The bytes of a value from which it is held against the memory that is left."""
-_ROOT, _OWN, _MACHINE = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/meminfo")
+_ROOT, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_MEMORY = Path("/proc/meminfo")
 
 _RESIDENT = Path("/proc/self/statm")
 
@@ -54,14 +62,14 @@ def memory_of_machine() -> float:
     return min([_physical(), *(limit for limit, *_ in _limits())])
 
 
-def free_memory(root: Path = _ROOT, own: Path = _OWN, machine: Path = _MACHINE) -> float:
+def free_memory(root: Path = _ROOT, own: Path = _OWN, info: Path = _MEMORY) -> float:
     """The bytes that are left, read at the time of the call; infinite if the system does not tell.
 
     Of the machine these are available memory and free swap space.
     """
     found = inf
     with contextlib.suppress(OSError, ValueError, KeyError):
-        numbers = _numbers(machine)
+        numbers = _numbers(info)
         found = 1024 * (numbers["MemAvailable:"] + numbers.get("SwapFree:", 0.0))
     return min([found, *(_left(*given) for given in _limits(root, own))])
 
@@ -126,3 +134,60 @@ def _numbers(file: Path) -> dict[str, float]:
     """The first number of each line, by the word before it."""
     lines = (line.split() for line in file.read_text(encoding="ascii").splitlines())
     return {line[0]: float(line[1]) for line in lines if len(line) > 1}
+
+
+def processor_count() -> int:
+    """The number of processors this process may use, at least 1."""
+    count = _runnable()
+    limit = quota()
+    return count if limit is None else max(1, min(count, math.ceil(limit)))
+
+
+def quota(root: Path = _ROOT, own: Path = _OWN) -> float | None:
+    """The quota of this process's cgroup, or one above it, in processors; None: unlimited.
+
+    Read at the time of the call: `cpu.max` of version 2, `cpu.cfs_quota_us` and `cpu.cfs_period_us`
+    of version 1. Paths of other cgroup namespaces are left out.
+    """
+    found = [
+        limit
+        for folder in cgroup_folders("cpu", root, own)
+        if (limit := _limit(folder)) is not None
+    ]
+    return min(found, default=None)
+
+
+def _runnable() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cgroup_folders(controller: str, root: Path = _ROOT, own: Path = _OWN) -> Iterator[Path]:
+    """The folders of a controller for the process's cgroup and its ancestors."""
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        names = controllers.split(",")
+        if controllers and controller not in names:
+            continue
+        top = root / controller if controllers else root
+        yield top
+        folder = top
+        for part in Path(path.lstrip("/")).parts:
+            folder = folder / part
+            yield folder
+
+
+def _limit(folder: Path) -> float | None:
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        allowed, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+        return None if allowed == "max" else int(allowed) / int(period)
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        allowed = (folder / "cpu.cfs_quota_us").read_text(encoding="ascii")
+        period = (folder / "cpu.cfs_period_us").read_text(encoding="ascii")
+        return int(allowed) / int(period) if int(allowed) > 0 else None
+    return None
