@@ -9,13 +9,9 @@ alone, since the standard gives others no meaning.
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
-import resource
-import sys
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import onnx
@@ -24,7 +20,8 @@ from onnx import numpy_helper
 import treadle
 from tests.ops.node_suite import node_cases
 from tests.values import differences
-from tools.type_rules import fatal, models
+from tools.fatal_models import Trial, run
+from tools.type_rules import models
 from treadle import TreadleError
 
 _FLAGS = (
@@ -42,47 +39,22 @@ _Feeds = dict[str, object]
 
 def main() -> None:
     """Compare on all models, or every Nth, and list the differences."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--every", type=int, default=1, help="try every Nth model only")
-    parser.add_argument("--only", nargs="*", default=[], help="try these operators only")
-    parser.add_argument("--after", type=int, help="in a child: the number of the last model done")
-    given = parser.parse_args()
-    if given.after is not None:
-        return _compare(given.every, given.after, given.only)
-    arguments = ["--every", str(given.every), "--only", *given.only]
-    dead = len(list(fatal("tools.changed_nodes", arguments, _seen)))
-    print(f"{len(_DIFFERENT)} models differ; {dead} end or hang the process")
-    sys.exit(bool(dead or _DIFFERENT))
-
-
-_DIFFERENT: list[str] = []
-
-
-def _seen(line: str) -> bool:
-    """Whether the line tells of a difference, which is printed."""
-    if line.startswith("differs: "):
-        _DIFFERENT.append(line)
-        print(line, flush=True)
-        return True
-    return False
-
-
-def _compare(every: int, after: int, only: list[str]) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
-    warnings.simplefilter("ignore")
     data = {case.name: case.data_sets[0][0] for case in node_cases() if case.data_sets}
-    for number, (name, model) in enumerate(models()):
+    tried = partial(_tried, data)
+    run(Trial("tools.changed_nodes", __doc__ or "", _models, tried, most=_BYTES))
+
+
+def _models() -> Iterator[tuple[str, onnx.ModelProto]]:
+    """The models without random results, and without flags that the standard gives no meaning."""
+    for name, model in models():
         operator, _, change = name.partition("-")
-        if number <= after or number % every or (only and operator not in only):
-            continue
-        if operator in _RANDOM or _is_other_flag(change.split(" ")[1]):
-            continue
-        os.write(1, f"{number} {name}\n".encode(errors="replace"))
-        feeds = _feeds(model, data.get(name.rpartition(" ")[2], []))
-        told = _difference(model, feeds) if feeds is not None else ""
-        if told:
-            text = " ".join(f"differs: {number} {name}: {told}".split())
-            os.write(1, f"{text}\n".encode(errors="replace"))
+        if operator not in _RANDOM and not _is_other_flag(change.split(" ")[1]):
+            yield name, model
+
+
+def _tried(data: Mapping[str, list[object]], name: str, model: onnx.ModelProto) -> str:
+    feeds = _feeds(model, data.get(name.rpartition(" ")[2], []))
+    return _difference(model, feeds) if feeds is not None else ""
 
 
 def _is_other_flag(change: str) -> bool:

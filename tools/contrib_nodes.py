@@ -4,18 +4,13 @@
 
 Every operator of com.microsoft with a kernel for the processor is run as a model of one node: as in
 `FORMS`, with each optional input left out, with all of them, with other ranks, extents and values,
-and with attributes at their limits. The children, their reports and the timeout are those of
-`tools.type_rules`; a node that asks for more memory than `_BYTES` is listed as well.
+and with attributes at their limits. `tools.fatal_models` has the children; a node that asks for
+more memory than `_BYTES` is listed as well.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
-import resource
-import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +20,7 @@ from onnx import TensorProto, helper
 
 import treadle
 from tools.contrib_forms import CONTENT, FORMS, GROUPS_BY_OPERATOR, NEEDED, RESULTS
-from tools.type_rules import fatal
+from tools.fatal_models import Trial, run
 from treadle import TreadleError
 
 _DOMAIN = "com.microsoft"
@@ -46,43 +41,18 @@ _Form = tuple[dict[str, Any], list[np.ndarray | None]]
 
 def main() -> None:
     """Run all nodes, or every Nth, and list those that end or hang the process."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--every", type=int, default=1, help="run every Nth node only")
-    parser.add_argument("--only", nargs="*", default=[], help="run these operators only")
-    parser.add_argument("--after", type=int, help="in a child: the number of the last node done")
-    given = parser.parse_args()
-    if given.after is not None:
-        return _run(given.every, given.after, given.only)
-    arguments = ["--every", str(given.every), "--only", *given.only]
-    told: list[str] = []
-    found = list(fatal("tools.contrib_nodes", arguments, lambda line: _told(line, told)))
-    print(f"{len(found)} nodes end or hang the process, {len(told)} ask for too much memory")
-    sys.exit(bool(found or told))
+    run(Trial("tools.contrib_nodes", __doc__ or "", nodes, _needing, _answered, most=_BYTES))
 
 
-def _told(line: str, told: list[str]) -> bool:
-    if line.startswith("memory: "):
-        told.append(line)
-    if line.startswith(("memory: ", "answered: ")):
-        print(line, flush=True)
-        return True
-    return False
+def _needing(name: str, form: _Form) -> str:
+    """The error of a node that asks for too much memory."""
+    told = outcome(name.partition(" ")[0], form)
+    return told[:150] if "alloc" in told or "out of memory" in told.lower() else ""
 
 
-def _run(every: int, after: int, only: Sequence[str]) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    warnings.simplefilter("ignore")
-    for number, (name, form) in enumerate(nodes(only)):
-        operator = name.partition(" ")[0]
-        if number <= after or number % every:
-            continue
-        os.write(1, f"{number} {name}\n".encode(errors="replace"))
-        told = outcome(operator, form)
-        if "alloc" in told or "out of memory" in told.lower():
-            os.write(1, f"memory: {number} {name}: {told[:150]!r}\n".encode(errors="replace"))
-        if name.endswith(" as it is"):
-            os.write(1, f"answered: {operator}: {told[:250]!r}\n".encode(errors="replace"))
+def _answered(name: str, form: _Form) -> str:
+    """What an unchanged node answers."""
+    return repr(outcome(name.partition(" ")[0], form)[:250]) if name.endswith(" as it is") else ""
 
 
 def outcome(operator: str, form: _Form) -> str:

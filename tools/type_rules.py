@@ -1,24 +1,17 @@
 """Nodes with changed attributes, types and operands, checked: no file may end or hang the process.
 
-    python -m tools.type_rules [--every 10]
+    python -m tools.type_rules [--every 10] [--only Pad Resize]
 
 `treadle.check` asks onnx's type rules, which are C++ and read some attributes unchecked. The models
-are onnx's node cases at every version of their operator. They are checked in child processes. A
-child that dies, or is silent for twenty seconds, is reported; the next starts after that model.
+are onnx's node cases at every version of their operator. `tools.fatal_models` has the children.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import copy
-import ctypes
 import itertools
-import os
-import select
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import onnx
 from onnx import helper
@@ -26,11 +19,9 @@ from onnx.defs import OpSchema
 
 import treadle
 from tests.ops.node_suite import control_flow, node_cases
+from tools.fatal_models import Trial, run
 from treadle import TreadleError
 
-_PARENT_DEATH_SIGNAL = 1
-_SILENCE = 20
-_START = 600
 _WHOLE = sorted(
     {sign * value + step for value in (0, 2, 4, 16, 2**16, 2**31, 2**32, 2**62)
      for sign in (-1, 1) for step in (-1, 0, 1)} | {-(2**63), 2**63 - 1}
@@ -46,71 +37,13 @@ _ELEMENTS = (1, 7, 8, 9, 11, 15, 16, 23)
 
 def main() -> None:
     """Check all models, or every Nth, and list those that end or hang the process."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--every", type=int, default=1, help="check every Nth model only")
-    parser.add_argument("--after", type=int, help="in a child: the number of the last model done")
-    given = parser.parse_args()
-    if given.after is not None:
-        return _check(given.every, given.after)
-    found = list(fatal("tools.type_rules", ["--every", str(given.every)]))
-    print(f"{len(found)} models end or hang the process")
-    sys.exit(bool(found))
+    run(Trial("tools.type_rules", __doc__ or "", models, _checked))
 
 
-def _check(every: int, after: int) -> None:
-    for number, (name, model) in enumerate(models()):
-        if number <= after or number % every:
-            continue
-        os.write(1, f"{number} {name}\n".encode(errors="replace"))
-        try:
-            treadle.check(model)
-        except TreadleError:
-            continue
-
-
-def fatal(
-    module: str, arguments: Sequence[str], is_report: Callable[[str], bool] = lambda _line: False
-) -> Iterator[str]:
-    """The models that end or hang the tool's children, which print each before they try it.
-
-    A line that `is_report` takes names no model.
-    """
-    last, ended = "-1", False
-    while not ended:
-        child = subprocess.Popen(
-            [sys.executable, "-m", module, "--after", last.split()[0], *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=end_with_parent,
-        )
-        before = last
-        for line in _lines(child):
-            last = last if is_report(line) else line
-        ended = child.wait() == 0
-        if not ended:
-            how = "hangs" if child.returncode == -9 else f"ends with {child.returncode}"
-            print(f"{how}: {last}", flush=True)
-            yield last
-            ended = last == before
-
-
-def end_with_parent() -> None:
-    """Have Linux kill this process when its parent ends, however it ends."""
-    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
-def _lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    """The lines that a child prints; it is killed when it is silent for too long."""
-    assert child.stdout is not None
-    rest, wait = b"", _START
-    while select.select([child.stdout], [], [], wait)[0]:
-        read = os.read(child.stdout.fileno(), 1 << 16)
-        if not read:
-            return
-        *lines, rest = (rest + read).split(b"\n")
-        wait = _SILENCE
-        yield from (line.decode(errors="replace") for line in lines)
-    child.kill()
+def _checked(name: str, model: onnx.ModelProto) -> str:
+    with contextlib.suppress(TreadleError):
+        treadle.check(model)
+    return ""
 
 
 def models() -> Iterator[tuple[str, onnx.ModelProto]]:
