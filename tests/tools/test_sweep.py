@@ -11,7 +11,7 @@ import pytest
 from tools.sweep.asking import ONNXRUNTIME, sweep
 from tools.sweep.edges import DTYPES, edges
 from tools.sweep.parties import Child, interp, native
-from tools.sweep.questions import questions
+from tools.sweep.questions import UNASKED, questions
 from tools.sweep.table import HEAD, TABLE
 from treadle.checks import bugs_of
 from treadle.ir import DType, Leaf, Tensor, Value
@@ -31,6 +31,24 @@ def test_treadles_answers_are_right(op, child):
     assert is_whole
     assert not [(party, q.op, q.dtype, edge) for (party, q, edge), wrong in found.items()
                 if any(wrong) and party != ONNXRUNTIME]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "op", ["ConstantOfShape", "HannWindow", "MelWeightMatrix", "NonMaxSuppression", "Range"]
+)
+def test_operands_that_determine_sizes_ask_for_few_elements(op):
+    asked = {question.dtype: question for question in questions(("", op))}
+    assert asked
+    for question in asked.values():
+        for edge, operands in question.cases():
+            (made,) = interp(question, operands)
+            assert made.size < 4096
+            assert op != "Range" or made.size == 5, (question.dtype, edge)
+
+
+def test_an_operator_that_is_not_asked_has_a_reason():
+    assert all(UNASKED.values())
+    assert not [op for op in UNASKED if list(questions(("", op)))]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
