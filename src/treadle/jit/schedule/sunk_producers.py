@@ -77,26 +77,31 @@ class FoundProducers:
 
 def producers(kernel: Kernel) -> FoundProducers:
     """The producers of a kernel's sliced values; `kept` has the loop and the reason."""
-    search = _Search(kernel, _readers(kernel), _loops(kernel))
-    for node in reversed(list(all_nodes(kernel.main))):
+    nodes = all_nodes(kernel.main)
+    if not any(isinstance(node.op, ScanSlice) for node in nodes):
+        return FoundProducers({}, {})
+    search = _Search(kernel, _readers(kernel.results, nodes), _loops(nodes))
+    for node in reversed(nodes):
         search.visit(node)
-    for node in all_nodes(kernel.main):
+    for node in nodes:
         if node in search.sunk and not _saves(node, search.sunk):
             del search.sunk[node]
     return FoundProducers(search.sunk, search.kept)
 
 
-def _readers(kernel: Kernel) -> Mapping[Node, Sequence[Node | None]]:
+def _readers(
+    results: Sequence[Node], nodes: Sequence[Node]
+) -> Mapping[Node, Sequence[Node | None]]:
     """The readers of each node; None: it is a result of the kernel."""
-    found: dict[Node, list[Node | None]] = {node: [None] for node in kernel.results}
-    for node in all_nodes(kernel.main):
+    found: dict[Node, list[Node | None]] = {node: [None] for node in results}
+    for node in nodes:
         for read in (*node.operands, *yielded(node), *shape_operands(node)):
             found.setdefault(read, []).append(node)
     return found
 
 
-def _loops(kernel: Kernel) -> Mapping[Block, Node]:
-    return {node.op.body: node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)}
+def _loops(nodes: Sequence[Node]) -> Mapping[Block, Node]:
+    return {node.op.body: node for node in nodes if isinstance(node.op, Loop)}
 
 
 def _saves(node: Node, sunk: Producers) -> bool:

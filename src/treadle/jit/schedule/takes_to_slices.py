@@ -37,11 +37,13 @@ class _Place:
 
 def with_scan_slices(kernel: Kernel) -> Kernel:
     """The kernel with scan slices for such rows; itself if it has none."""
-    loops = {node.op.body: node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)}
+    nodes = all_nodes(kernel.main)
+    loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
     found = {
         node: rows_read
-        for node in all_nodes(kernel.main)
-        if (rows_read := _place(node, loops.get(node.home))) is not None
+        for node in nodes
+        if isinstance(node.op, Take)
+        and (rows_read := _place(node, loops.get(node.home))) is not None
     }
     if not found:
         return kernel

@@ -29,6 +29,8 @@ def with_joint_extremes(kernel: Kernel) -> Kernel:
         for node in all_nodes(kernel.main)
         if (source := _source(node)) is not None
     }
+    if not searched:
+        return kernel
     found = {
         node: searched[key]
         for node in all_nodes(kernel.main)

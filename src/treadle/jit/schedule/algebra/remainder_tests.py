@@ -48,7 +48,7 @@ def with_remainder_tests(kernel: Kernel) -> Kernel:
 
 def _test(node: Node) -> _Test | None:
     """The test that a comparison is, if its numbers are known."""
-    if node.op != Elementwise("equal"):
+    if not isinstance(node.op, Elementwise) or node.op.function != "equal":
         return None
     for rest, other in (node.operands, node.operands[::-1]):
         remainder = _constant(other)
