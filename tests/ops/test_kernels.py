@@ -1,6 +1,10 @@
 """Kernels against results worked out by hand from the standard."""
 
 import math
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 from tests.ops.node_suite import check_value, differences
 from tests.ops.peer import elements, ours, theirs
 from treadle.errors import KernelError
-from treadle.ops.kernels import arithmetic
+from treadle.ops.kernels import FAMILIES, arithmetic, kernels
 
 NAMES = {"float8e4m3fn": "FLOAT8E4M3FN", "float8e5m2": "FLOAT8E5M2"}
 
@@ -306,3 +310,35 @@ def test_gelu_keeps_its_digits_far_below_zero():
     wanted = np.array([each * 0.5 * math.erfc(-each / math.sqrt(2)) for each in x.tolist()])
     found = one("Gelu", 20, x, approximate="none")
     np.testing.assert_array_max_ulp(found, wanted.astype(np.float32), 1)
+
+
+def test_a_kernel_is_found_without_importing_other_families():
+    code = (
+        "import importlib, sys\n"
+        "from treadle.ops.kernels import FAMILIES, kernel\n"
+        "from treadle.ops.kernels.registry import TABLE\n"
+        "assert kernel('', 'Nothing', 1) is None and not TABLE\n"
+        "for family, operators in FAMILIES.items():\n"
+        "    before = set(TABLE)\n"
+        "    importlib.import_module('treadle.ops.kernels.' + family)\n"
+        "    assert {op for _, op, _ in set(TABLE) - before} == set(operators.split()), family\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    code = (
+        "import sys\n"
+        "from treadle.ops.kernels import kernel\n"
+        "assert kernel('', 'Gather', 13) is not None\n"
+        "assert 'treadle.ops.kernels.recurrent' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_family_is_named():
+    folder = Path(arithmetic.__file__).parent
+    registering = {
+        path.stem
+        for path in folder.glob("*.py")
+        if re.search(r"^@?(evaluates|maker|trust)\(", path.read_text(), re.M)
+    }
+    assert registering <= set(FAMILIES)
+    assert {op for _, op, _ in kernels()} == set(" ".join(FAMILIES.values()).split())
