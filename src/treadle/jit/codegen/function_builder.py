@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.codegen.llvm_types import I32, I64
+from treadle.jit.codegen.llvm_types import I1, I32, I64, POINTER, VOID, undefined, zeros
 from treadle.jit.kernel.target import Target
 
 Index = Any
@@ -148,6 +148,19 @@ class FunctionBuilder:
         function = self.external(full, type_, *(operand.type for operand in operands))
         return self.builder.call(function, operands, fastmath=flags)
 
+    def splat(self, value: Any, count: int) -> Any:
+        """A vector with the value in every lane."""
+        nothing = undefined(llvm.VectorType(value.type, count))
+        first = self.builder.insert_element(nothing, value, llvm.Constant(I32, 0))
+        mask = zeros(llvm.VectorType(I32, count))
+        return self.builder.shuffle_vector(first, nothing, mask) if count > 1 else first
+
+    def copy(self, target: Any, source: Any, size: Index) -> None:
+        """Copy bytes between two memories that do not overlap."""
+        name, false = "llvm.memcpy.p0.p0.i64", llvm.Constant(I1, 0)
+        copy = self.external(name, VOID, POINTER, POINTER, I64, I1)
+        self.builder.call(copy, [target, source, self.index(size), false])
+
     def external(self, name: str, result: Any, *types: Any) -> Any:
         """A function of the process."""
         found = self.module.globals.get(name)
@@ -212,6 +225,49 @@ class FunctionBuilder:
                 return times, offset % by
         number, divisor = self.index(value), self.index(by)
         return self.builder.udiv(number, divisor), self.builder.urem(number, divisor)
+
+    def least(self, left: Index, right: Index) -> Index:
+        """The lesser of two numbers, as signed ones."""
+        if isinstance(left, int) and isinstance(right, int):
+            return min(left, right)
+        return self.intrinsic("llvm.smin", I64, self.index(left), self.index(right))
+
+    def has_same_quotient(self, left: Index, right: Index, by: int) -> bool:
+        """Whether `by` is known to divide two nonnegative numbers as often."""
+        (number, factor, offset), (other, times, more) = _multiple(left), _multiple(right)
+        if isinstance(number, int) and isinstance(other, int):
+            return number // by == other // by
+        is_same = number is other and factor == times and factor % by == 0
+        return is_same and offset // by == more // by
+
+    @contextmanager
+    def range_with(self, stop: Index, values: list[Any]) -> Iterator[Index]:
+        """A loop as of `range` that carries values in registers.
+
+        The body replaces elements of the list by those of the next iteration; after the loop the
+        list has the last ones. `stop` is not 0 if it is constant.
+        """
+        before, first = self.builder.block, list(values)
+        with self.range(stop) as number:
+            is_loop = self.builder.block is not before
+            if is_loop:
+                values[:] = self._phis(before, first)
+            carried = list(values)
+            yield number
+            last = self.builder.block
+            for phi, value in zip(carried if is_loop else (), values, strict=is_loop):
+                phi.add_incoming(value, last)
+        if is_loop and not isinstance(stop, int):
+            last_values = list(values)
+            values[:] = self._phis(before, first)
+            for phi, value in zip(values, last_values, strict=True):
+                phi.add_incoming(value, last)
+
+    def _phis(self, before: Any, values: Sequence[Any]) -> list[Any]:
+        phis = [self.builder.phi(value.type) for value in values]
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value, before)
+        return phis
 
     @contextmanager
     def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:

@@ -42,3 +42,24 @@ def literal(dtype: DType, value: Any) -> Any:
     if is_float(dtype):
         return llvm.Constant(register_type(dtype), float(value))
     return llvm.Constant(register_type(dtype), int(value))
+
+
+class _Word(llvm.Constant):  # type: ignore[misc]
+    """A vector constant that is printed as one word; llvmlite prints every element."""
+
+    def __init__(self, vector: Any, word: str) -> None:
+        super().__init__(vector, [0] * vector.count)
+        self._word = word
+
+    def _get_reference(self) -> str:
+        return self._word
+
+
+def zeros(vector: Any) -> Any:
+    """A vector of zeros."""
+    return _Word(vector, "zeroinitializer")
+
+
+def undefined(vector: Any) -> Any:
+    """A vector of any elements."""
+    return _Word(vector, "undef")

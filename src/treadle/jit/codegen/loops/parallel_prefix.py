@@ -28,7 +28,18 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import i64
-from treadle.jit.codegen.llvm_types import F32, F64, I1, I8, I32, I64, memory_type, register_type
+from treadle.jit.codegen.llvm_types import (
+    F32,
+    F64,
+    I1,
+    I8,
+    I32,
+    I64,
+    memory_type,
+    register_type,
+    undefined,
+    zeros,
+)
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
@@ -60,7 +71,7 @@ class _PrefixScan:
     checks: list[Any] = field(default_factory=list)
 
     def many(self, value: Any) -> Any:
-        return vector_forms.splat(self.context.builder, value, self.linear.lanes)
+        return self.context.builder.splat(value, self.linear.lanes)
 
     def vector(self, type_: Any) -> Any:
         return llvm.VectorType(type_, self.linear.lanes)
@@ -92,7 +103,7 @@ def emit_prefix_scan(
     for k, state in enumerate(op.states):
         (variable,) = context.results.values[linear.node, k]
         start = b.load(variable, typ=register_type(state.dtype))
-        start = vector_forms.splat(w, _widened(context, start, state.dtype), linear.lanes)
+        start = w.splat(_widened(context, start, state.dtype), linear.lanes)
         before[state] = w.variable(start.type, start)
     b.branch(head)
     b.position_at_end(head)
@@ -180,7 +191,7 @@ def _most(sweep: _PrefixScan, left: Any, right: Any) -> Any:
 def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[Any, Any]:
     """The factor and the term of each lane relative to the state before all iterations."""
     vector = sweep.vector(_wide(dtype))
-    one, zero = llvm.Constant(vector, [1] * sweep.linear.lanes), llvm.Constant(vector, None)
+    one, zero = llvm.Constant(vector, [1] * sweep.linear.lanes), zeros(vector)
     step = 1
     while step < sweep.linear.lanes:
         if term is not None:
@@ -204,7 +215,7 @@ def _chosen(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
 
 
 def _shuffled(sweep: _PrefixScan, vector: Any, lanes: Sequence[int]) -> Any:
-    nothing = llvm.Constant(vector.type, llvm.Undefined)
+    nothing = undefined(vector.type)
     places = llvm.Constant(sweep.vector(I32), list(lanes))
     return sweep.context.builder.builder.shuffle_vector(vector, nothing, places)
 
@@ -346,7 +357,7 @@ def _item(sweep: _PrefixScan, node: Node) -> Any:
     if buffer is not None and _is_one(buffer.strides[op.axis]):
         found = _loaded(sweep, buffer, index(0))
     else:
-        found = llvm.Constant(sweep.vector(register_type(node.dtype)), llvm.Undefined)
+        found = undefined(sweep.vector(register_type(node.dtype)))
         for lane in range(count):
             found = b.insert_element(
                 found, e.access.read(source, index(lane)), e.builder.index(lane)
@@ -364,7 +375,7 @@ def _loaded(sweep: _PrefixScan, buffer: Buffer, index: tuple[Any, ...]) -> Any:
     found = b.load(address, typ=vector, align=buffer.dtype.numpy.itemsize)
     e.access.aliases.mark(found, buffer.scope)
     is_bool = buffer.dtype is DType.BOOL
-    return b.icmp_unsigned("!=", found, llvm.Constant(vector, None)) if is_bool else found
+    return b.icmp_unsigned("!=", found, zeros(vector)) if is_bool else found
 
 
 def _put(sweep: _PrefixScan, stack: StackedOutput, element: Any) -> None:

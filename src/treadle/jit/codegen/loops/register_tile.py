@@ -51,7 +51,7 @@ class _Tile:
 
     def many(self, value: Any) -> Any:
         """A number in every lane."""
-        return vector_forms.splat(self.context.builder, value, self.lanes)
+        return self.context.builder.splat(value, self.lanes)
 
 
 def emit_register_tiles(

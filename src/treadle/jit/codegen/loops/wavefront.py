@@ -192,7 +192,7 @@ def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:
 
 
 def _many(sweep: _LaneEvaluator, value: Any) -> Any:
-    return vector_forms.splat(sweep.context.builder, value, sweep.grid.lanes)
+    return sweep.context.builder.splat(value, sweep.grid.lanes)
 
 
 def _value(sweep: _LaneEvaluator, node: Node) -> Any:

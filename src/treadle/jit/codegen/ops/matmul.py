@@ -132,7 +132,8 @@ def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.Batche
             lambda row, k: made.left(left, row, k),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
-            (context.access.scope_of(right), made.all.scope), has_many_rows=True,
+            (context.access.scope_of(right), made.all.scope), _panel(context, node, (0, 0)),
+            has_many_rows=True,
         ))  # fmt: skip
 
 
@@ -158,8 +159,17 @@ def _product(
         lambda row, k: context.access.read(left, (*_batch(left, batch), own(row), k)),
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, moved(column))),
         lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
-        (context.access.scope_of(right), buffer.scope), _turns(context, node),
+        (context.access.scope_of(right), buffer.scope),
+        _panel(context, node, part), _turns(context, node),
     )  # fmt: skip
+
+
+def _panel(context: CodegenContext, node: Node, part: tuple[Index, int]) -> int:
+    """The columns of the panels in which the right operand is packed, or 0; 1 in a later part."""
+    packed = context.access.packed.get(node.operands[1])
+    if packed is None:
+        return 0
+    return packed.panel if part[0] == 0 else 1
 
 
 def _turns(context: CodegenContext, node: Node) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -16,8 +17,8 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
-from treadle.jit.codegen.llvm_types import I1, I32, VOID, register_type
-from treadle.jit.codegen.ops.vector_product import Product, multiply_add, splat
+from treadle.jit.codegen.llvm_types import I1, I32, I64, VOID, memory_type, register_type, zeros
+from treadle.jit.codegen.ops.vector_product import Product, multiply_add
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.cost_model import per_product
@@ -29,10 +30,9 @@ _MIN_ACCUMULATORS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Rows from `row`, and `count` vectors from `column`; the last has `tail` columns."""
+    """These rows, and `count` vectors from `column`; the last has `tail` columns."""
 
-    row: Index
-    height: int
+    rows: Sequence[Index]
     column: Index
     count: int
     tail: int
@@ -45,8 +45,8 @@ def emit_product(context: CodegenContext, product: Product) -> None:
     target = context.builder.target
     most = rows_together(product.rows, target)
     for column, count, tail in _panels(context, product, vectors_together(most, target)):
-        for row, height in _rows(context, product, most, count):
-            _block(context, product, _Block(row, height, column, count, tail))
+        for rows in _rows(context, product, most, count):
+            _block(context, product, _Block(rows, column, count, tail))
 
 
 def _lanes(context: CodegenContext, product: Product) -> int:
@@ -55,45 +55,40 @@ def _lanes(context: CodegenContext, product: Product) -> int:
 
 def _rows(
     context: CodegenContext, product: Product, most: int, vectors: int
-) -> Iterator[tuple[Index, int]]:
-    """(first row, height) of blocks that cover all rows, inside the loops they need.
+) -> Iterator[list[Index]]:
+    """The rows of blocks that cover all rows, inside the loops they need.
 
-    Of many rows the last ones are an overlapping block of the same code, unless there are fewer
-    than in a block.
+    The last block of many rows repeats the last row, so that one code computes all of them.
     """
-    full, rest = context.builder.split(product.rows, most)
-    blocks, heights = full, [max(most // 2, 1), 1]
-    if product.has_many_rows and not isinstance(rest, int):
-        blocks, rest = _overlapping(context, full, rest)
-        heights = [1]
+    w = context.builder
+    full, rest = w.split(product.rows, most)
+    has_one_code = product.has_many_rows and not isinstance(rest, int)
+    blocks = w.split(w.add(product.rows, most - 1), most)[0] if has_one_code else full
     if full != 0:
         size = (blocks, most * vectors * _lanes(context, product), product.inner)
         with parallel_range(
             context, blocks, per_product(product.dtype, product.rows), size=size
         ) as number:
-            first = context.builder.multiply(number, most)
-            if blocks is not full:
-                b, last = context.builder.builder, context.builder.add(product.rows, -most)
-                first = b.select(b.icmp_signed("<", first, last), first, last)
-            yield first, most
-    done = context.builder.multiply(full, most)
+            part = context.builder
+            rows = _rows_from(context, part.multiply(number, most), most)
+            last = part.add(product.rows, -1)
+            yield [part.least(row, last) for row in rows] if has_one_code else rows
+    if has_one_code:
+        return
+    done = w.multiply(full, most)
     if isinstance(rest, int):
         if rest:
-            yield done, rest
+            yield _rows_from(context, done, rest)
         return
-    for height in heights:
-        times, rest = context.builder.split(rest, height)
-        with context.builder.range(times) as number, context.access.scope():
-            yield context.builder.add(done, number), height
-        done = context.builder.add(done, context.builder.multiply(times, height))
+    for height in (max(most // 2, 1), 1):
+        times, rest = w.split(rest, height)
+        with w.range(times) as number, context.access.scope():
+            yield _rows_from(context, w.add(done, number), height)
+        done = w.add(done, w.multiply(times, height))
 
 
-def _overlapping(context: CodegenContext, full: Any, rest: Any) -> tuple[Any, Any]:
-    """The number of blocks, and of rows left over: none once there is a block."""
-    b, none = context.builder.builder, context.builder.index(0)
-    has_block = b.icmp_signed(">", full, none)
-    is_more = b.and_(has_block, b.icmp_signed(">", rest, none))
-    return b.add(full, b.zext(is_more, full.type)), b.select(has_block, none, rest)
+def _rows_from(context: CodegenContext, first: Index, count: int) -> list[Index]:
+    return [context.builder.add(first, row) for row in range(count)]
 
 
 def _panels(
@@ -131,42 +126,27 @@ def _alike(context: CodegenContext, product: Product, most: int) -> tuple[int, i
 
 
 def _block(context: CodegenContext, product: Product, block: _Block) -> None:
-    b = context.builder.builder
+    w = context.builder
     vector = llvm.VectorType(register_type(product.dtype), _lanes(context, product))
-    zero = llvm.Constant(vector, None)
-    steps = _steps(product, block)
-    totals = [
-        [
-            [context.builder.variable(vector, zero) for _ in range(block.count)]
-            for _ in range(block.height)
-        ]
-        for _ in range(steps)
-    ]
-    full, rest = context.builder.split(product.inner, steps)
+    steps, size = _steps(product, block), len(block.rows) * block.count
+    totals = [zeros(vector)] * (steps * size)
+    full, rest = w.split(product.inner, steps)
     if full != 0:
-        with context.builder.range(full) as number:
-            for step, own in enumerate(totals):
-                _add(
-                    context,
-                    product,
-                    block,
-                    context.builder.add(context.builder.multiply(number, steps), step),
-                    vector,
-                    own,
-                )
+        with w.range_with(full, totals) as number:
+            for step in range(steps):
+                position = w.add(w.multiply(number, steps), step)
+                _add(context, product, block, position, totals, step * size)
     for step in range(rest):
-        _add(context, product, block, full * steps + step, vector, totals[step])
-    for row, each in enumerate(zip(*totals, strict=True)):
-        for column, parts in enumerate(zip(*each, strict=True)):
-            total = b.load(parts[0], typ=vector)
-            for part in parts[1:]:
-                total = _sum(context, product.dtype, total, b.load(part, typ=vector))
-            address = product.result(
-                context.builder.add(block.row, row), _column(context, block, column, vector.count)
-            )
-            context.access.aliases.mark(
-                _store(context, product, block, column, total, address), product.scopes[1]
-            )
+        _add(context, product, block, full * steps + step, totals, step * size)
+    sums = [
+        reduce(lambda left, right: _sum(context, product.dtype, left, right), totals[k::size])
+        for k in range(size)
+    ]
+    for k, total in enumerate(sums):
+        row, number = divmod(k, block.count)
+        address = product.result(block.rows[row], _column(context, block, number, vector.count))
+        stored = _store(context, product, block, number, total, address)
+        context.access.aliases.mark(stored, product.scopes[1])
 
 
 def _load(
@@ -193,7 +173,7 @@ def masked_load(
 ) -> Any:
     """A vector of `count` elements and zeros."""
     align = llvm.Constant(I32, dtype.numpy.itemsize)
-    operands = [address, align, _mask(count, vector), llvm.Constant(vector, None)]
+    operands = [address, align, _mask(count, vector), zeros(vector)]
     return _masked(context, "load", vector, vector, operands)
 
 
@@ -215,7 +195,7 @@ def _steps(product: Product, block: _Block) -> int:
     """The number of inner steps that run independently."""
     if not isinstance(product.inner, int):
         return 1
-    return max(min(_MIN_ACCUMULATORS // (block.height * block.count), product.inner, 4), 1)
+    return max(min(_MIN_ACCUMULATORS // (len(block.rows) * block.count), product.inner, 4), 1)
 
 
 def _column(context: CodegenContext, block: _Block, number: int, lanes: int) -> Index:
@@ -227,25 +207,40 @@ def _add(
     product: Product,
     block: _Block,
     position: Index,
-    vector: Any,
-    totals: Any,
+    totals: list[Any],
+    first: int,
 ) -> None:
-    """One step of the inner axis."""
-    b, position = context.builder.builder, product.turned(context, position, product.inner)
+    """One step of the inner axis, added to the totals from `first` on."""
+    vector, position = totals[first].type, product.turned(context, position, product.inner)
     with context.access.scope():
-        columns = []
-        for number in range(block.count):
-            address = product.right(position, _column(context, block, number, vector.count))
-            loaded = _load(context, product, block, number, address, vector)
-            context.access.aliases.mark(loaded, product.scopes[0])
-            columns.append(loaded)
-        for row, own in enumerate(totals):
-            factor = splat(
-                context, product.left(context.builder.add(block.row, row), position), vector
-            )
-            for total, column in zip(own, columns, strict=True):
-                before = b.load(total, typ=vector)
-                b.store(multiply_add(context, product.dtype, factor, column, before), total)
+        columns = _vectors(context, product, block, position, vector)
+        for row in block.rows:
+            factor = context.builder.splat(product.left(row, position), vector.count)
+            for column in columns:
+                totals[first] = multiply_add(context, product.dtype, factor, column, totals[first])
+                first += 1
+
+
+def _vectors(
+    context: CodegenContext, product: Product, block: _Block, position: Index, vector: Any
+) -> list[Any]:
+    """The vectors of a row of the right operand; the addresses in one panel are computed once."""
+    w, lanes, found = context.builder, vector.count, []
+    first, start = 0, None
+    for number in range(block.count):
+        column = _column(context, block, number, lanes)
+        begun = _column(context, block, first, lanes)
+        is_near = not product.panel or w.has_same_quotient(begun, column, product.panel)
+        if start is not None and is_near:
+            offset = llvm.Constant(I64, (number - first) * lanes)
+            type_ = memory_type(product.dtype)
+            address = w.builder.gep(start, [offset], inbounds=True, source_etype=type_)
+        else:
+            first, start = number, product.right(position, column)
+            address = start
+        found.append(_load(context, product, block, number, address, vector))
+        context.access.aliases.mark(found[-1], product.scopes[0])
+    return found
 
 
 def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:

@@ -8,16 +8,12 @@ from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
-from llvmlite import ir as llvm
-
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.llvm_types import register_type
 from treadle.jit.codegen.ops.batched_matmul import runs_briefly
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.ir import Constant, Node, static_shape
 from treadle.jit.schedule.layouts.packing import Packing
-from treadle.jit.schedule.layouts.product_tiles import lanes_of
 from treadle.jit.schedule.storage import transposed_axes
 
 
@@ -93,35 +89,25 @@ def _either(context: CodegenContext, matrix: Node, copy: Buffer, is_due: Any) ->
 
 
 def _copy(context: CodegenContext, matrix: Node, copy: Buffer) -> None:
-    """Write the matrix to the copy: whole panels first, in which no vector ends early.
-
-    Vectors are moved as such: LLVM would take milliseconds to find them in a loop over elements.
-    """
+    """Write the matrix to the copy: whole panels first, then the columns left over."""
     access, w, width = context.access, context.builder, copy.panel
     if transposed_axes(matrix) is not None:
         copy_view(context, matrix, copy, 0.0, access.read)
         return
     rows, columns = static_shape(matrix)
-    panels, size = replace(copy, panel=0), matrix.dtype.numpy.itemsize
-    lanes, in_rows = lanes_of(matrix.dtype, columns, w.target), access.has_rows(matrix)
-    vector = llvm.VectorType(register_type(matrix.dtype), lanes)
+    panels, in_rows = replace(copy, panel=0), access.has_rows(matrix)
     full, rest = divmod(columns, width)
     for first, count, wide in ((0, full, width), (full, 1, rest)):
-        is_whole = in_rows and wide % lanes == 0
-        parts = range(0, wide, lanes) if is_whole else (0,)
-        with w.nest((count, rows, 1 if is_whole else wide)) as (number, row, k), access.scope():
+        if not count * wide:
+            continue
+        with w.nest((count, rows, 1 if in_rows else wide)) as (number, row, k), access.scope():
             panel = w.add(first, number)
-            for part in parts:
-                own = w.add(k, part)
-                column = w.add(w.multiply(panel, width), own)
-                if not is_whole:
-                    access.store(panels, (panel, row, own), access.read(matrix, (row, column)))
-                    continue
-                source, target = access.located(matrix, (row, column)), (panel, row, own)
-                value = w.builder.load(source, typ=vector, align=size)
-                stored = w.builder.store(value, access.address(panels, target), align=size)
-                access.aliases.mark(value, access.scope_of(matrix))
-                access.aliases.mark(stored, copy.scope)
+            source, target = (row, w.add(w.multiply(panel, width), k)), (panel, row, k)
+            if in_rows:
+                size = wide * matrix.dtype.numpy.itemsize
+                w.copy(access.address(panels, target), access.located(matrix, source), size)
+            else:
+                access.store(panels, target, access.read(matrix, source))
 
 
 def _are_short(context: CodegenContext, packing: Packing) -> list[Any]:

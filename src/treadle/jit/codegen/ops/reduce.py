@@ -15,7 +15,7 @@ from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.iteration_space import each_index
-from treadle.jit.codegen.llvm_types import I32, register_type
+from treadle.jit.codegen.llvm_types import I32, register_type, undefined
 from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
 from treadle.jit.codegen.parallel import parallel_nest
@@ -151,7 +151,7 @@ def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
     """The sum of the elements as a vector, in any order."""
     b, type_ = context.builder.builder, elements[0].type
     vector = llvm.VectorType(type_, len(elements))
-    whole: Any = llvm.Constant(vector, llvm.Undefined)
+    whole: Any = undefined(vector)
     for number, element in enumerate(elements):
         whole = b.insert_element(whole, element, llvm.Constant(I32, number))
     add = context.builder.external(f"llvm.vector.reduce.fadd.{i64(vector)}", type_, type_, vector)

@@ -20,7 +20,7 @@ from treadle.jit.codegen.context import OUT_OF_MEMORY, CodegenContext
 from treadle.jit.codegen.failure import fail_if, is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
-from treadle.jit.codegen.llvm_types import I32, I64, memory_type, register_type
+from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.ops.heap import heap_sift, sort_passes
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
@@ -155,10 +155,7 @@ class _Heap:
         )
         keys = b.load(address, align=key.width // 8, typ=llvm.VectorType(key, _BLOCK))
         high = b.lshr(b.load(worst, typ=self.type), llvm.Constant(self.type, self.half))
-        undefined = llvm.Constant(keys.type, llvm.Undefined)
-        one = b.insert_element(undefined, b.trunc(high, key), llvm.Constant(I32, 0))
-        nowhere = llvm.Constant(llvm.VectorType(I32, _BLOCK), [0] * _BLOCK)
-        found = self._compare("<", keys, b.shuffle_vector(one, undefined, nowhere))
+        found = self._compare("<", keys, self.context.builder.splat(b.trunc(high, key), _BLOCK))
         bits = llvm.IntType(_BLOCK)
         return b.icmp_unsigned("!=", b.bitcast(found, bits), llvm.Constant(bits, 0))
 

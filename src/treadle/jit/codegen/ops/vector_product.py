@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import ir as llvm
-
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
-from treadle.jit.codegen.llvm_types import I32
 from treadle.jit.codegen.scalar.exp_log import fma
 from treadle.jit.kernel.element_types import is_float
 
@@ -21,8 +18,10 @@ class Product:
     """result[row, column] = sum of left(row, k) * right[k, column] over `inner`.
 
     `left` reads an element, `right` and `result` return the address of a row from a column on;
-    `scopes` are their alias scopes. If `is_backward` holds at run time, the order is reversed.
-    `has_many_rows`: their number is not known, and more than those of a tile in most runs.
+    `scopes` are their alias scopes. `panel`: the columns of the panels in which the right operand
+    is packed; if 0, the elements of a whole row are neighbours. If `is_backward` holds at run
+    time, the order is reversed. `has_many_rows`: their number is not known, and more than those
+    of a tile in most runs.
     """
 
     dtype: DType
@@ -33,6 +32,7 @@ class Product:
     right: Callable[[Index, Index], Any]
     result: Callable[[Index, Index], Any]
     scopes: tuple[str, str]
+    panel: int
     is_backward: Any = None
     has_many_rows: bool = False
 
@@ -52,13 +52,3 @@ def multiply_add(context: CodegenContext, dtype: DType, left: Any, right: Any, b
     if is_float(dtype):
         return fma(context.builder, left, right, before)
     return context.builder.builder.add(context.builder.builder.mul(left, right), before)
-
-
-def splat(context: CodegenContext, value: Any, vector: Any) -> Any:
-    """A vector with one element in all lanes."""
-    b, nothing = context.builder.builder, llvm.Constant(vector, llvm.Undefined)
-    first = b.insert_element(nothing, value, llvm.Constant(I32, 0))
-    if vector.count == 1:
-        return first
-    mask = llvm.Constant(llvm.VectorType(I32, vector.count), None)
-    return b.shuffle_vector(first, nothing, mask)

@@ -10,7 +10,7 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import I32, I64, register_type
+from treadle.jit.codegen.llvm_types import I32, I64, register_type, undefined
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.element_types import is_float, is_signed
 from treadle.jit.kernel.ir import Elementwise, Node
@@ -59,15 +59,6 @@ def _cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) ->
     return b.sext(value, type_) if is_signed(source) else b.zext(value, type_)
 
 
-def splat(builder: FunctionBuilder, value: Any, count: int) -> Any:
-    """The value in every lane."""
-    vector = llvm.VectorType(value.type, count)
-    nothing = llvm.Constant(vector, llvm.Undefined)
-    first = builder.builder.insert_element(nothing, value, llvm.Constant(I32, 0))
-    mask = llvm.Constant(llvm.VectorType(I32, count), None)
-    return builder.builder.shuffle_vector(first, nothing, mask)
-
-
 def lane_numbers(builder: FunctionBuilder, count: int) -> Any:
     """0, 1, 2 ..."""
     return llvm.Constant(llvm.VectorType(I64, count), list(range(count)))
@@ -77,9 +68,7 @@ def shifted(builder: FunctionBuilder, vector: Any, first: Any) -> Any:
     """Shift: every lane gets the value of the previous one; lane 0 gets `first`."""
     count = vector.type.count
     places = llvm.Constant(llvm.VectorType(I32, count), [0, *range(count - 1)])
-    moved = builder.builder.shuffle_vector(
-        vector, llvm.Constant(vector.type, llvm.Undefined), places
-    )
+    moved = builder.builder.shuffle_vector(vector, undefined(vector.type), places)
     return builder.builder.insert_element(moved, first, llvm.Constant(I32, 0))
 
 
