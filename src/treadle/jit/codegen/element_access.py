@@ -283,6 +283,14 @@ class ElementAccess:
         """Whether neighbouring elements along the last axis are neighbours in memory."""
         return node in self.packed or self.order.has_rows(node)
 
+    def is_located(self, node: Node) -> bool:
+        """Whether a node has contiguous rows, and they are in memory already."""
+        if node in self.packed or not self.has_rows(node):
+            return node in self.packed
+        while self.storage_of(node) is Storage.INLINE:
+            node = node.operands[0]
+        return self.is_in_memory(node)
+
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """The address of an element of a node with contiguous rows."""
         if node in self.packed:

@@ -232,13 +232,12 @@ class FunctionBuilder:
             return min(left, right)
         return self.intrinsic("llvm.smin", I64, self.index(left), self.index(right))
 
-    def has_same_quotient(self, left: Index, right: Index, by: int) -> bool:
-        """Whether `by` is known to divide two nonnegative numbers as often."""
-        (number, factor, offset), (other, times, more) = _multiple(left), _multiple(right)
-        if isinstance(number, int) and isinstance(other, int):
-            return number // by == other // by
-        is_same = number is other and factor == times and factor % by == 0
-        return is_same and offset // by == more // by
+    def has_same_quotient(self, number: Index, first: int, other: int, by: int) -> bool:
+        """Whether `by` is known to divide number + first and number + other as often."""
+        value, factor, offset = _multiple(number)
+        if isinstance(value, int):
+            return (value + first) // by == (value + other) // by
+        return factor % by == 0 and (offset + first) // by == (offset + other) // by
 
     @contextmanager
     def range_with(self, stop: Index, values: list[Any]) -> Iterator[Index]:

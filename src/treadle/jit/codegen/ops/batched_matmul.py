@@ -10,6 +10,8 @@ iterations that never run are discarded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,6 +21,7 @@ from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
+from treadle.jit.codegen.ops.vector_product import row_reader
 from treadle.jit.kernel.ir import Block, Node, ScanSlice, Take, static_shape
 from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.storage import stored_transpose
@@ -70,10 +73,17 @@ class BatchedProducts:
         fewer = b.select(b.icmp_signed("<", left, most), left, most)
         return w.multiply(fewer, self.rows)
 
-    def left(self, left: Node, row: Index, position: Index) -> Any:
-        """An element of the left operand; `row` counts the rows of all iterations."""
+    def row(self, left: Node, row: Index) -> Callable[[Index], Any]:
+        """A reader of a row of the left operand; `row` counts the rows of all iterations."""
         w = self.context.builder
         step, own = w.split(row, self.rows)
+        with self.context.access.at_iteration(self.home, w.add(self.counter, step), self.between):
+            if self.context.access.is_located(left):
+                return row_reader(self.context, left, (own,))
+        return partial(self._element, left, step, own)
+
+    def _element(self, left: Node, step: Index, own: Index, position: Index) -> Any:
+        w = self.context.builder
         with self.context.access.at_iteration(self.home, w.add(self.counter, step), self.between):
             return self.context.access.read(left, (own, position))
 

@@ -12,7 +12,6 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
-from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.chunks import columns_in_parts, in_chunks, is_long
@@ -21,10 +20,10 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import emit_product
-from treadle.jit.codegen.ops.vector_product import Product
+from treadle.jit.codegen.ops.vector_product import NO_VECTOR_ROWS, Product, row_reader
 from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel import costs
-from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import per_product
 from treadle.jit.schedule.distribution import Distribution
@@ -33,8 +32,6 @@ from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _MIN_HALVED = 4
 """The terms from which a sum is added in two halves."""
-_NO_MICROKERNEL = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
-"""Dtypes with different representations in memory and in registers."""
 
 
 def emit_contract(context: CodegenContext, node: Node) -> None:
@@ -52,7 +49,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         return
     shape, right = t.shape(node), node.operands[1]
     is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
-    has_rows = node.dtype not in _NO_MICROKERNEL and is_wide and t.has_rows(right)
+    has_rows = node.dtype not in NO_VECTOR_ROWS and is_wide and t.has_rows(right)
     distribution = context.schedule.distributed.get(node)
     if has_rows and distribution is not None:
         _emit_ahead(context, node, distribution)
@@ -129,7 +126,7 @@ def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.Batche
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
             node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],
-            lambda row, k: made.left(left, row, k),
+            lambda row: made.row(left, row),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
             (context.access.scope_of(right), made.all.scope), _panel(context, node, (0, 0)),
@@ -156,7 +153,7 @@ def _product(
 
     return Product(
         node.dtype, rows, context.access.extent(left.shape[-1]), columns,
-        lambda row, k: context.access.read(left, (*_batch(left, batch), own(row), k)),
+        lambda row: row_reader(context, left, (*_batch(left, batch), own(row))),
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, moved(column))),
         lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
         (context.access.scope_of(right), buffer.scope),

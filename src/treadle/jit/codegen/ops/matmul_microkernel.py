@@ -7,7 +7,7 @@ independently to hide latency.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -30,9 +30,13 @@ _MIN_ACCUMULATORS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """These rows, and `count` vectors from `column`; the last has `tail` columns."""
+    """These rows, and `count` vectors from `column`; the last has `tail` columns.
+
+    `left` reads the elements of each row of the left operand.
+    """
 
     rows: Sequence[Index]
+    left: Sequence[Callable[[Index], Any]]
     column: Index
     count: int
     tail: int
@@ -46,7 +50,8 @@ def emit_product(context: CodegenContext, product: Product) -> None:
     most = rows_together(product.rows, target)
     for column, count, tail in _panels(context, product, vectors_together(most, target)):
         for rows in _rows(context, product, most, count):
-            _block(context, product, _Block(rows, column, count, tail))
+            left = [product.left(row) for row in rows]
+            _block(context, product, _Block(rows, left, column, count, tail))
 
 
 def _lanes(context: CodegenContext, product: Product) -> int:
@@ -142,11 +147,19 @@ def _block(context: CodegenContext, product: Product, block: _Block) -> None:
         reduce(lambda left, right: _sum(context, product.dtype, left, right), totals[k::size])
         for k in range(size)
     ]
-    for k, total in enumerate(sums):
-        row, number = divmod(k, block.count)
-        address = product.result(block.rows[row], _column(context, block, number, vector.count))
-        stored = _store(context, product, block, number, total, address)
-        context.access.aliases.mark(stored, product.scopes[1])
+    for number, row in enumerate(block.rows):
+        start = product.result(row, block.column)
+        for column, total in enumerate(sums[number * block.count :][: block.count]):
+            address = _further(context, product, start, column * vector.count)
+            stored = _store(context, product, block, column, total, address)
+            context.access.aliases.mark(stored, product.scopes[1])
+
+
+def _further(context: CodegenContext, product: Product, address: Any, columns: int) -> Any:
+    """The address so many columns further in a row."""
+    w, type_ = context.builder, memory_type(product.dtype)
+    offset = [llvm.Constant(I64, columns)]
+    return w.builder.gep(address, offset, inbounds=True, source_etype=type_) if columns else address
 
 
 def _load(
@@ -198,10 +211,6 @@ def _steps(product: Product, block: _Block) -> int:
     return max(min(_MIN_ACCUMULATORS // (len(block.rows) * block.count), product.inner, 4), 1)
 
 
-def _column(context: CodegenContext, block: _Block, number: int, lanes: int) -> Index:
-    return context.builder.add(block.column, number * lanes)
-
-
 def _add(
     context: CodegenContext,
     product: Product,
@@ -214,8 +223,8 @@ def _add(
     vector, position = totals[first].type, product.turned(context, position, product.inner)
     with context.access.scope():
         columns = _vectors(context, product, block, position, vector)
-        for row in block.rows:
-            factor = context.builder.splat(product.left(row, position), vector.count)
+        for element in block.left:
+            factor = context.builder.splat(element(position), vector.count)
             for column in columns:
                 totals[first] = multiply_add(context, product.dtype, factor, column, totals[first])
                 first += 1
@@ -225,19 +234,13 @@ def _vectors(
     context: CodegenContext, product: Product, block: _Block, position: Index, vector: Any
 ) -> list[Any]:
     """The vectors of a row of the right operand; the addresses in one panel are computed once."""
-    w, lanes, found = context.builder, vector.count, []
+    w, found, panel = context.builder, [], product.panel
     first, start = 0, None
-    for number in range(block.count):
-        column = _column(context, block, number, lanes)
-        begun = _column(context, block, first, lanes)
-        is_near = not product.panel or w.has_same_quotient(begun, column, product.panel)
-        if start is not None and is_near:
-            offset = llvm.Constant(I64, (number - first) * lanes)
-            type_ = memory_type(product.dtype)
-            address = w.builder.gep(start, [offset], inbounds=True, source_etype=type_)
-        else:
-            first, start = number, product.right(position, column)
-            address = start
+    for number, column in enumerate(range(0, block.count * vector.count, vector.count)):
+        is_near = not panel or w.has_same_quotient(block.column, first, column, panel)
+        if start is None or not is_near:
+            first, start = column, product.right(position, w.add(block.column, column))
+        address = _further(context, product, start, column - first)
         found.append(_load(context, product, block, number, address, vector))
         context.access.aliases.mark(found[-1], product.scopes[0])
     return found

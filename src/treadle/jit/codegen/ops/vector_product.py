@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.scalar.exp_log import fma
-from treadle.jit.kernel.element_types import is_float
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
+from treadle.jit.kernel.ir import Node
+
+NO_VECTOR_ROWS = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+"""Dtypes with different representations in memory and in registers."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Product:
-    """result[row, column] = sum of left(row, k) * right[k, column] over `inner`.
+    """result[row, column] = sum of left(row)(k) * right[k, column] over `inner`.
 
-    `left` reads an element, `right` and `result` return the address of a row from a column on;
-    `scopes` are their alias scopes. `panel`: the columns of the panels in which the right operand
-    is packed; if 0, the elements of a whole row are neighbours. If `is_backward` holds at run
-    time, the order is reversed. `has_many_rows`: their number is not known, and more than those
-    of a tile in most runs.
+    `left` returns a reader of a row's elements, `right` and `result` return the address of a row
+    from a column on; `scopes` are their alias scopes. `panel`: the columns of the panels in which
+    the right operand is packed; if 0, the elements of a whole row are neighbours. If `is_backward`
+    holds at run time, the order is reversed. `has_many_rows`: their number is not known, and more
+    than those of a tile in most runs.
     """
 
     dtype: DType
     rows: Index
     inner: Index
     columns: int
-    left: Callable[[Index, Index], Any]
+    left: Callable[[Index], Callable[[Index], Any]]
     right: Callable[[Index, Index], Any]
     result: Callable[[Index, Index], Any]
     scopes: tuple[str, str]
@@ -45,6 +50,25 @@ class Product:
         first = b.select(self.is_backward, last, context.builder.index(0))
         step = b.select(self.is_backward, context.builder.index(-1), one)
         return b.add(first, b.mul(step, context.builder.index(number)))
+
+
+def row_reader(
+    context: CodegenContext, node: Node, index: Sequence[Index]
+) -> Callable[[Index], Any]:
+    """Reads the elements of a row of a node; where the row is in memory is computed only once."""
+    access, w = context.access, context.builder
+    if node.dtype in NO_VECTOR_ROWS or not access.is_located(node):
+        return lambda k: access.read(node, (*index, k))
+    start, type_ = access.located(node, (*index, 0)), memory_type(node.dtype)
+    scope = access.scope_of(node)
+
+    def element(k: Index) -> Any:
+        address = w.builder.gep(start, [w.index(k)], inbounds=True, source_etype=type_)
+        value = w.builder.load(address, typ=type_)
+        access.aliases.mark(value, scope)
+        return value
+
+    return element
 
 
 def multiply_add(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
