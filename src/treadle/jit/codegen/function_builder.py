@@ -90,7 +90,7 @@ class FunctionBuilder:
         self.module, self.function, self.target = module, function, target
         function.scope = _Names(function)
         self.nests: list[LoopRegion] = []
-        self._depth = 0
+        self._depth = self._long = 0
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = llvm.IRBuilder(self.start)
@@ -272,10 +272,9 @@ class FunctionBuilder:
     def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
         """A loop over the numbers from 0 to `stop`, exclusive, around the body of the block.
 
-        `hints` are names of LLVM's loop metadata; long loops are not unrolled, which would take
-        LLVM long and gains nothing once they are vectorised.
+        `hints` are names of LLVM's loop metadata. Long loops and loops around them are not
+        unrolled, which would take LLVM long and gains nothing once they are vectorised.
         """
-        hints = hints or _UNROLLED[isinstance(stop, int) and stop < _MAX_UNROLLED]
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
                 yield 0
@@ -296,9 +295,13 @@ class FunctionBuilder:
         counter = builder.phi(I64)
         counter.add_incoming(self.index(0), before)
         blocks = self.function.blocks
-        self._depth, first, count = self._depth + 1, len(blocks), len(self.nests)
+        first, count, long = len(blocks), len(self.nests), self._long
+        self._depth += 1
         yield counter
         self._depth -= 1
+        is_short = isinstance(stop, int) and stop < _MAX_UNROLLED and self._long == long
+        self._long += not is_short
+        hints = hints or _UNROLLED[is_short]
         if not self._depth:
             steps = tuple(self.nests[count:])
             self.nests[count:] = [LoopRegion(before, head, (head, *blocks[first:]), after, steps)]
