@@ -86,9 +86,11 @@ class DelayLine:
     def end(self, context: CodegenContext, loop: Node, number: int, count: Any) -> None:
         """The window after the loop, which is the carried value's final value."""
         part = result_node(context, loop, number)
+        if part is None:
+            return
         if context.access.storage_of(self.state) is Storage.REGISTERS:
             context.results.values[loop, number] = self.elements(context, count)
-        elif part is not None:
+        else:
             left, buffer = self.window(context, count), allocate(context, part)
             with context.builder.nest(static_shape(part)) as index, context.access.scope():
                 context.access.store(buffer, index, context.access.load(left, index))
