@@ -156,7 +156,7 @@ def _block(context: CodegenContext, product: Product, block: _Block) -> None:
 
 
 def _further(context: CodegenContext, product: Product, address: Any, columns: int) -> Any:
-    """The address so many columns further in a row."""
+    """The address of the element this number of columns further in a row."""
     w, type_ = context.builder, memory_type(product.dtype)
     offset = [llvm.Constant(I64, columns)]
     return w.builder.gep(address, offset, inbounds=True, source_etype=type_) if columns else address

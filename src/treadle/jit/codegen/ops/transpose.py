@@ -27,7 +27,7 @@ Indices = tuple[Index, ...]
 _ASSUMED_EXTENT = 64
 """The assumed value of a dynamic extent in the cost estimate."""
 _LANES = ((4, 1 << 14), (8, 1 << 18))
-"""The width of a tile in matrices of at most so many bytes: within half of L1, within L2.
+"""The width of a tile, and the bytes of the largest matrix that has it: half of L1, a part of L2.
 
 LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
 """

@@ -62,8 +62,8 @@ def row_reader(
     start, type_ = access.located(node, (*index, 0)), memory_type(node.dtype)
     scope = access.scope_of(node)
 
-    def element(k: Index) -> Any:
-        address = w.builder.gep(start, [w.index(k)], inbounds=True, source_etype=type_)
+    def element(position: Index) -> Any:
+        address = w.builder.gep(start, [w.index(position)], inbounds=True, source_etype=type_)
         value = w.builder.load(address, typ=type_)
         access.aliases.mark(value, scope)
         return value
