@@ -165,3 +165,34 @@ def test_an_extent_that_grows_is_looked_at_a_few_times(monkeypatch):
     feed = dict(zip(found.names, (np.zeros((257, 1)), np.zeros((1, 10))), strict=True))
     assert found.exceeds(feed, 4 * 256 * 10)
     assert not found.exceeds(feed, 4 * 257 * 10)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wanted"),
+    [
+        ("", "w = Relu (z)", ["Add"]),
+        ("a = Relu (y) b = Neg (a)", "w = Relu (z)", ["Relu", "Neg", "Add"]),
+        ("a = Relu (y) b = Identity (y)", "w = Relu (z)", ["Identity", "Add"]),
+        ("", "u = Neg (z) w = Cast <to = 11> (u)", ["Add", "Neg", "Cast"]),
+        ("", "u = Cast <to = 10> (z) w = Neg (u)", ["Add"]),
+        ("", "u = Neg (z) w = Concat <axis = 0> (z, u)", ["Add", "Neg", "Concat"]),
+        ("", "w = ArgMax <axis = 0> (z)", ["Add", "ArgMax"]),
+    ],
+)
+def test_steps_that_large_results_depend_on(before, after, wanted):
+    """Of the steps around an Add that may grow, before it and after it."""
+    second = "b" if before else "y"
+    found = growth(f"""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[n,m] x, float[k,l] y) => (float[n,m] v) {{
+            v = Abs (x) {before} z = Add (x, {second}) {after} t = Neg (w) }}""")
+    assert [step.op for step in found.block.steps] == wanted
+
+
+def test_a_long_region_is_inferred_where_it_grows():
+    chain = " ".join(f"v{k + 1} = Neg (v{k})" for k in range(500))
+    found = growth(f"""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[n,m] x, float[k,l] y) => (float[p,q] v500) {{ v0 = Add (x, y) {chain} }}""")
+    assert len(found.block.steps) == 1
+    feed = dict(zip(found.names, (np.zeros((1100, 1)), np.zeros((1, 1100))), strict=True))
+    assert found.exceeds(feed, MOST)
+    assert not found.exceeds(feed, 5 * MOST)

@@ -7,7 +7,8 @@ regions with a step that may grow alone, and only for extents beyond those of ea
 rest of the calls compare extents. An extent that grows from call to call is looked at up to the
 next power of two.
 
-A region has no such step if no result has more than `_MOST_GAIN` times the elements of an input:
+Only steps are looked at that a result depends on which may be large: one that has more than
+`_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result.
 
     gain(Add(x, w)) = gain(x) * factor      # w constant: its extents where x may have 1
     gain(MatMul(x, w)) = gain(x) * w.shape[-1] / w.shape[-2]
@@ -26,7 +27,7 @@ from typing import Any
 from treadle import machine, ops
 from treadle.delegate.workarounds.sizes import factors
 from treadle.infer import block_facts
-from treadle.ir import Block, Leaf, Model, Tensor, Type, Value
+from treadle.ir import Block, Leaf, Model, Tensor, Type, Value, reachable, reads
 from treadle.plan import Region
 
 __all__ = ["Growth", "growth_of"]
@@ -41,7 +42,7 @@ Shapes = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Growth:
-    """The values of a region with a step that may grow, and extents for which none is large."""
+    """The steps of a region that may grow, and extents for which no result is large."""
 
     block: Block
     model: Model
@@ -78,15 +79,47 @@ class Growth:
 
 def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | None:
     """The prediction for a region; None if no step of it may grow much."""
+    grown = _grown(region)
+    if not grown:
+        return None
+    makers = {value: step for step in region.steps for value in step.results if value is not None}
+    read = reachable(grown, lambda value: reads(makers[value]) if value in makers else ())
+    steps = tuple(step for step in region.steps if not read.isdisjoint(step.results))
+    constants = tuple(constant for constant in region.constants if constant.value in read)
+    block = Block(region.inputs, constants, steps, tuple(grown))
+    return Growth(block, model, tuple(names))
+
+
+def _grown(region: Region) -> list[Value]:
+    """The results that may have many more elements than an input, or more than one of these."""
     gains: dict[Value, float] = dict.fromkeys(region.inputs, 1.0)
     known = {constant.value for constant in region.constants}
+    grown: list[Value] = []
+    large: set[Value] = set()
     for step in region.steps:
+        results = [value for value in step.results if value is not None]
         gain = _gain(step, gains, known) if isinstance(step, Leaf) else inf
-        if gain > _MOST_GAIN:
-            block = Block(region.inputs, region.constants, region.steps, region.outputs)
-            return Growth(block, model, tuple(names))
-        gains.update((value, gain) for value in step.results if value is not None)
-    return None
+        fed = [value for value in reads(step) if value in large]
+        if gain > (1.0 if fed else _MOST_GAIN) or (fed and _is_wider(results, fed)):
+            grown += results
+            gain = 1.0
+            large.update(results)
+        elif fed:
+            large.update(results)
+        gains.update(dict.fromkeys(results, gain))
+    return grown
+
+
+def _is_wider(results: Sequence[Value], fed: Sequence[Value]) -> bool:
+    """Whether an element of a result may have more bytes than one of these operands."""
+    return max(map(_width, results), default=0.0) > min(map(_width, fed))
+
+
+def _width(value: Value) -> float:
+    type_ = value.inferred
+    if not isinstance(type_, Tensor) or type_.dtype is None:
+        return inf
+    return float(type_.dtype.numpy.itemsize)
 
 
 def _gain(step: Leaf, gains: Mapping[Value, float], known: set[Value]) -> float:
