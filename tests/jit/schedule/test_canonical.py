@@ -44,6 +44,37 @@ def test_invariant_values_are_not_carried():
     assert "result 1" not in made
 
 
+PASSED_ON = """kernel
+  %0: float32[5,3] = input 0
+  %1: float32[3] = input 1
+  %2: int64[] = constant 5
+  %3 = loop trip %2 extent 5 carries %4 = %0, %5 = %1
+    %4: float32[5,3] = carried 0
+    %5: float32[3] = carried 1
+    %6: int64[] = induction variable
+    %7: float32[3] = take along 0 of %4, %6
+    %8: float32[3] = add %5, %7
+    %9: float32[5,3] = {after}
+    yield %9, %8
+  %10: float32[3] = result 1 of %3
+  return %10
+"""
+
+
+@pytest.mark.parametrize(("after", "is_slice"), [("%4", True), ("neg %4", False)])
+def test_a_row_of_a_value_that_is_passed_on_is_a_slice(after, is_slice, rng):
+    text = PASSED_ON.format(after=after)
+    if is_slice:
+        text = text.replace("    %9: float32[5,3] = %4\n", "").replace("yield %9", "yield %4")
+    made = simple(text)
+    assert ("scan slice" in made) == is_slice
+    assert ("take" in made) != is_slice
+    x, y = rng.standard_normal((5, 3), np.float32), np.zeros(3, np.float32)
+    signs = np.float32([[1]] * 5 if is_slice else [[1], [-1], [1], [-1], [1]])
+    (found,) = run_kernel(text, x, y)
+    np.testing.assert_allclose(found, (x * signs).sum(axis=0), rtol=1e-5, atol=1e-6)
+
+
 INVARIANT_EXTENT = """kernel
   %0: float32[4] = input 0
   %1: int64[] = constant 5

@@ -1,10 +1,10 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
-    data[i + n] in iteration i        a scan slice
-    a small branch                     both sides, and selects
-    carried values                    without reshapes and concats around them
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
+    a small branch                     both sides, and selects
+    carried values                    without reshapes and concats around them
+    data[i + n] in iteration i        a scan slice
     operators between loops           a loop over their rows
     operators before a loop           in the loop that slices what they make
     rows one place behind             carried diagonals of a grid
@@ -30,8 +30,8 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_remainder_tests, with_joint_extremes, with_selects, with_scan_slices,
-    with_simple_carried_values, with_row_loops, with_sunk_producers, with_simple_carried_values,
+    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
+    with_scan_slices, with_row_loops, with_sunk_producers, with_simple_carried_values,
     with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
