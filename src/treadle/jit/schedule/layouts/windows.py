@@ -49,7 +49,9 @@ class Window:
 
 def filters_windows(loop: Loop, kernel: Kernel) -> bool:
     """Whether a loop carries windows only, and its iterations are computed side by side."""
-    if not loop.states or obstacle_to_lanes(loop, kernel) or obstacle_to_straight_code(loop.body):
+    if not loop.states or obstacle_to_lanes(loop, kernel):
+        return False
+    if obstacle_to_straight_code(loop.body) or is_long(loop.body):
         return False
     if not all(n.is_static and n.size <= _LONGEST_WINDOW for n in loop.body.nodes):
         return False
@@ -69,16 +71,15 @@ def obstacle_to_lanes(loop: Loop, kernel: Kernel) -> str:
 
 
 def obstacle_to_straight_code(body: Block) -> str:
-    """What keeps a body of numbers and few elements from being straight-line code; "" if nothing.
-
-    The nodes of other operations may fail, or loop.
-    """
+    """The operation that may fail, or loops, in a body of numbers and few elements; "" if none."""
     other = next((node for node in body.nodes if not isinstance(node.op, _STRAIGHT)), None)
-    if other is not None:
-        return f"{word_of(other)} may fail or loops"
-    functions = [node for node in body.nodes if isinstance(node.op, Elementwise)]
-    is_long = sum(n.size for n in functions if n.is_static) > _MOST_ELEMENTS
-    return "its body is long" if is_long else ""
+    return "" if other is None else f"{word_of(other)} may fail or loops"
+
+
+def is_long(body: Block) -> bool:
+    """Whether a body is too long to be written out for each element."""
+    functions = (node for node in body.nodes if isinstance(node.op, Elementwise))
+    return sum(node.size for node in functions if node.is_static) > _MOST_ELEMENTS
 
 
 def window_of(loop: Loop, number: int) -> Window | None:

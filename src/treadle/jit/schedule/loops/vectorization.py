@@ -13,15 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import (
-    Loop,
-    Node,
-)
+from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.carried_storage import Registers
 from treadle.jit.schedule.dependence import LoopDependence
 from treadle.jit.schedule.layouts.windows import (
     Window,
+    is_long,
     obstacle_to_lanes,
     obstacle_to_straight_code,
 )
@@ -56,12 +54,15 @@ def _obstacle(facts: LoopFacts) -> str:
     for number, storage in enumerate(facts.carried):
         if not isinstance(storage, Registers | Window):
             return f"carried {number} is an array"
-    own = (node for node in facts.op.body.nodes if node not in facts.op.states)
-    array = next((node for node in own if not facts.is_in_registers(node)), None)
-    straight = obstacle_to_straight_code(facts.op.body)
-    if array is None or straight.endswith("loops"):
+    body = facts.op.body
+    straight = obstacle_to_straight_code(body)
+    if straight:
         return straight
-    return f"{word_of(array)} is an array"
+    own = (node for node in body.nodes if node not in facts.op.states)
+    array = next((node for node in own if not facts.is_in_registers(node)), None)
+    if array is not None:
+        return f"{word_of(array)} is an array"
+    return "its body is long" if is_long(body) else ""
 
 
 def _obstacle_of_carried(facts: LoopFacts) -> str:
