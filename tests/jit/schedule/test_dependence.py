@@ -5,7 +5,8 @@ import pytest
 from tests.jit.kernel_text import kernel_of
 from treadle.jit.kernel.ir import Loop
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.dependence import dependence_of, distances
+from treadle.jit.schedule.access import own
+from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.dependence_text import dependence_lines
 
 ELEMENTWISE = (
@@ -176,12 +177,12 @@ def test_dependences(name: str) -> None:
     assert "\n".join(dependence_lines(dependence_of(loop))) == wanted.strip()
 
 
-def test_distances() -> None:
-    """The element itself, the one above, all of a row."""
+def test_accesses() -> None:
+    """The rows below and above, those at the border, and all of a row at its own index."""
     text, _ = STENCIL
     loop = next(n.op for n in all_nodes(kernel_of(text).main) if isinstance(n.op, Loop))
-    dependence = dependence_of(loop)
-    (accesses,) = dependence.of(loop.nexts[0]).values()
-    assert {distances(access) for access in accesses} == {
-        (1, 0), (-1, 0), ("=", 0)
-    }  # fmt: skip
+    (accesses,) = dependence_of(loop).of(loop.nexts[0]).values()
+    assert {column for _, column in accesses} == {own(1)}
+    rows = {row for row, _ in accesses}
+    assert {own(0, 1), own(0, -1)} < rows
+    assert all(row.is_constant for row in rows - {own(0, 1), own(0, -1)})

@@ -2,7 +2,6 @@
 
 reads       the carried values that each next value, stacked element and the condition read,
             and at which index; an iteration reads what the one before has written
-distance    from an element to those that it is computed from, along each of its axes
 parallel    the axes of carried values along which elements depend on elements at the same
             index only: any order of their indices gives the same values
 step        the associative function that the loop applies to a carried value, if it is one
@@ -16,15 +15,7 @@ from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.kernel.traversal import inner_blocks, yielded
-from treadle.jit.schedule.access import (
-    Accesses,
-    AccessMap,
-    AffineIndex,
-    Index,
-    Span,
-    is_own_index,
-    own,
-)
+from treadle.jit.schedule.access import Accesses, AccessMap, own
 from treadle.jit.schedule.associative_step import step_of
 from treadle.jit.schedule.value_flow import NOTHING, flow_of
 
@@ -66,22 +57,6 @@ def dependence_of(loop: Loop) -> LoopDependence:
     steps = tuple(step_of(loop, number, flow) for number in range(len(loop.states)))
     last = tuple(_last_reader(loop, state) for state in loop.states)
     return LoopDependence(loop, flow, _parallel_groups(loop, flow), steps, last)
-
-
-def distances(access: AccessMap) -> tuple[int | str, ...]:
-    """The distance along each axis from an element to one that it reads; `*`: all, `?`: unknown.
-
-    `=`: a place that does not depend on the reader's index.
-    """
-    return tuple(_distance(index, axis) for axis, index in enumerate(access))
-
-
-def _distance(index: Index, axis: int) -> int | str:
-    if isinstance(index, Span):
-        return index.value
-    if index.terms == own(axis).terms:
-        return -index.offset
-    return "=" if index.is_constant else "?"
 
 
 def _last_reader(loop: Loop, state: Node) -> Node | None:
@@ -174,15 +149,3 @@ class _Groups:
         for axis in sorted(self.leader):
             found.setdefault(self.leader[axis], []).append(axis)
         return list(found.values())
-
-
-def is_read_elsewhere(accesses: Accesses, state: Node) -> bool:
-    """Whether a reader of the state's shape reads elements of it at other indices than its own."""
-    return any(not is_own_index(a, len(state.shape)) for a in accesses.get(state, frozenset()))
-
-
-def constant_place(access: AccessMap) -> tuple[int, ...] | None:
-    """The one element that an access reads, if it is the same for every reader."""
-    if not all(isinstance(index, AffineIndex) and index.is_constant for index in access):
-        return None
-    return tuple(index.offset for index in access if isinstance(index, AffineIndex))

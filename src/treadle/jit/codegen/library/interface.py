@@ -15,8 +15,6 @@ from treadle.jit.kernel.target import Target
 TENSOR = llvm.LiteralStructType([POINTER, POINTER, I32, I32])
 DATA, SHAPE, RANK, DTYPE = range(4)
 WORKSPACE, GROW, POLL, SHARE, USER, ITERATIONS, BYTES = range(1, 8)
-GROWTH = llvm.FunctionType(POINTER, [POINTER, POINTER, I64])
-"""The type of `grow` for a 64-bit size."""
 
 NUMBERS = {
     DType.FLOAT32: 1, DType.UINT8: 2, DType.INT8: 3, DType.UINT16: 4, DType.INT16: 5,
