@@ -31,7 +31,7 @@ _LANES = ((4, 1 << 14), (8, 1 << 18))
 
 LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
 """
-"""The assumed value of a dynamic extent in the cost estimate."""
+_MOST_LANES = 16
 
 
 def copy_view(
@@ -114,16 +114,20 @@ def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int
 
 
 def tile_width(node: Node, target: Target) -> int:
-    """The number of elements in a vector of this node, and of vectors in a tile."""
-    return min(max(target.vector_bytes // node.dtype.numpy.itemsize, 4), 16)
+    """The width of the tiles in which a loop collects or reads columns."""
+    return _at_most(_LANES[-1][0], node, target)
+
+
+def _at_most(most: int, node: Node, target: Target) -> int:
+    return min(max(target.vector_bytes // node.dtype.numpy.itemsize, 4), most)
 
 
 def _lanes(context: CodegenContext, node: Node) -> int:
     """The width of a tile: a wide one has more code, which pays in large matrices."""
     known = prod(extent for extent in node.shape if isinstance(extent, int))
     size = known * node.dtype.numpy.itemsize
-    widest = tile_width(node, context.builder.target)
-    return min(widest, next((n for n, most in _LANES if node.is_static and size <= most), widest))
+    most = next((n for n, least in _LANES if node.is_static and size <= least), _MOST_LANES)
+    return _at_most(most, node, context.builder.target)
 
 
 def _tile(
