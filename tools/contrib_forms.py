@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from tools.contrib_graphs import DECODER, WHISPER_DECODER, WHISPER_ENCODER
+
 Shapes = Sequence[tuple[int, ...] | None]
 _NO: None = None
 _HEADS: dict[str, Any] = {"num_heads": 2}
@@ -13,11 +17,22 @@ _BITS: dict[str, Any] = {"K": 32, "N": 4, "bits": 4, "block_size": 16}
 _HASH: dict[str, Any] = {"max_ngram_size": 2, "n_head_per_ngram": 2, "pad_id": 0}
 _WINDOW: dict[str, Any] = {"kernel_shape": [2, 2]}
 _QUANTIZED: Shapes = ((2, 3), (), (), (2, 3), (), (), (), ())
+_TOKENS: dict[str, Any] = {"eos_token_id": 10, "pad_token_id": 0, "vocab_size": 11}
+_GENERATION: dict[str, Any] = {**_TOKENS, "decoder": DECODER}
+_WHISPER: dict[str, Any] = {
+    **_TOKENS, "model_type": 2, "decoder_start_token_id": 1, "decoder": WHISPER_DECODER,
+    "encoder": WHISPER_ENCODER, "translate_token_id": 3, "no_speech_token_id": 4,
+    "transcribe_token_id": 5, "start_of_lm_token_id": 6, "no_timestamps_token_id": 7,
+    "beginning_timestamp_token_id": 8,
+}  # fmt: skip
 FORMS: Mapping[str, tuple[dict[str, Any], Shapes]] = {
     "Attention": (_HEADS, ((2, 4, 8), (8, 24), (24,), (2, 4), _NO, (1, 2, 4, 4), _NO)),
     "AttnLSTM": ({"hidden_size": 2}, (
         (3, 2, 4), (1, 8, 7), (1, 8, 2), (1, 16), (2,), (1, 2, 2), (1, 2, 2), (1, 6), (1, 2, 3),
         (1, 3, 3), (1, 3), (2, 5, 3), (2,), (1, 5, 3),
+    )),
+    "BeamSearch": (_GENERATION, (
+        (2, 2), (1,), (1,), (1,), (1,), (1,), (1,), (11,), (2, 11), (2, 2),
     )),
     "BiasGelu": ({}, ((2, 8), (8,))),
     "BifurcationDetector": ({}, ((5,), (4,), (), (5,))),
@@ -58,6 +73,7 @@ FORMS: Mapping[str, tuple[dict[str, Any], Shapes]] = {
     "GatherND": ({}, ((2, 3), (2, 1))),
     "GatherPacked": ({"K": 16, "packed_type": 1, "output_dtype": 1}, ((4, 32), (2,))),
     "Gelu": ({}, ((2, 3),)),
+    "GreedySearch": (_GENERATION, ((2, 2), (1,), (1,), (1,), (11,), (2, 11), (2, 2))),
     "GridSample": ({}, ((1, 2, 4, 4), (1, 3, 3, 2))),
     "GroupQueryAttention": (_GROUPS, (
         (1, 2, 16), (1, 2, 8), (1, 2, 8), (1, 1, 4, 8), (1, 1, 4, 8), (1,), (), (9, 4), (9, 4),
@@ -116,6 +132,9 @@ FORMS: Mapping[str, tuple[dict[str, Any], Shapes]] = {
     "Range": ({}, ((), (), ())),
     "RotaryEmbedding": ({}, ((1, 2, 3, 8), (1, 3), (9, 4), (9, 4))),
     "SampleOp": ({}, ((2, 3),)),
+    "Sampling": (_GENERATION, (
+        (2, 2), (1,), (1,), (1,), (11,), (2, 11), (2, 2), (2, 11), (1,),
+    )),
     "ScaledSiLU": ({}, ((2, 3), (3,))),
     "SkipLayerNormalization": ({}, ((2, 3, 4), (2, 3, 4), (4,), (4,), (4,))),
     "SkipSimplifiedLayerNormalization": ({}, ((2, 3, 4), (2, 3, 4), (4,), (4,))),
@@ -134,22 +153,32 @@ FORMS: Mapping[str, tuple[dict[str, Any], Shapes]] = {
     "VarlenNGramHashMapping": (_HASH, (
         (6,), (2,), (2,), (3,), (2, 1), (2,), (), (6,), (2, 1), (2,),
     )),
+    "WhisperBeamSearch": (_WHISPER, (
+        (2, 3, 2), (1,), (1,), (1,), (1,), (1,), (1,), _NO, _NO, _NO, (2, 1),
+    )),
     "WordConvEmbedding": ({}, ((2, 3), (9, 4), (5, 1, 2, 4), (5,))),
 }  # fmt: skip
 """Attributes and shapes of a node that the kernel runs, with all its inputs."""
 
 NEEDED = {("Attention", 2), *(("AttnLSTM", k) for k in (8, 9, 10, 11))}
 NEEDED |= {("GatedDeltaNet", k) for k in (1, 2, 6)} | {("GroupQueryAttention", k) for k in (1, 2)}
-NEEDED |= {("QMoE", 3), ("QMoE", 6)}
+NEEDED |= {("QMoE", 3), ("QMoE", 6), ("BeamSearch", 5), ("WhisperBeamSearch", 5)}
 """Optional inputs without which the session declines the node."""
 
 CONTENT = {("GroupQueryAttention", 5): 3, ("GroupQueryAttention", 6): 4}
+CONTENT |= dict.fromkeys([("GreedySearch", 1), ("Sampling", 1)], 8)
+CONTENT |= dict.fromkeys([("BeamSearch", 1), ("WhisperBeamSearch", 1)], 8)
+CONTENT |= dict.fromkeys([("BeamSearch", 3), ("WhisperBeamSearch", 3)], 2)
 """What operands hold that hold no ones."""
 
 GROUPS_BY_OPERATOR = {"QLinearConcat": (1, 0, 1)}
 """Where the last input stands for groups: inputs that have the element types of a group."""
 
+ELEMENTS = {("BeamSearch", 0): np.dtype(np.int32)}
+"""Element types of operands that are not the first that the kernel takes."""
+
 RESULTS = {
+    "BeamSearch": 1, "Sampling": 1, "WhisperBeamSearch": 1,
     "CausalConvWithState": 2, "DecoderMaskedMultiHeadAttention": 3, "GatedDeltaNet": 2,
     "GroupQueryAttention": 3, "MoEGroupRouter": 1, "MultiHeadAttention": 3,
 }  # fmt: skip

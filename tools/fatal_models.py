@@ -2,8 +2,8 @@
 
     Trial(module, models, attempt)       what a tool tries, and how
 
-A child prints the name of each model before it tries it. A child that dies, or is silent for twenty
-seconds, is reported; the next starts after that model.
+A child prints the name of each model before it tries it. A child that dies, or is silent for a
+minute, is reported; the next starts after that model.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["Trial", "end_with_parent", "run"]
+__all__ = ["Trial", "end_with_parent", "note", "run"]
 
 _PARENT_DEATH_SIGNAL = 1
-_SILENCE = 20
+_SILENCE = 60
 _START = 600
 _FAULT, _NOTE = "fault: ", "note: "
 T = TypeVar("T")
@@ -36,14 +36,13 @@ class Trial(Generic[T]):
     """A tool: the module that it is, its models with their names, and how one is tried.
 
     A name begins with the operator. `attempt` returns what is wrong with the model, or "".
-    `note` is what to print of a model, which is no fault. A child may have `most` bytes.
+    A child may have `most` bytes.
     """
 
     module: str
     about: str
     models: Callable[[], Iterable[tuple[str, T]]]
     attempt: Callable[[str, T], str]
-    note: Callable[[str, T], str] = lambda _name, _model: ""
     most: int | None = None
 
 
@@ -75,9 +74,14 @@ def _try(trial: Trial[T], every: int, only: Sequence[str], after: int) -> None:
         if only and re.split("[- ]", name)[0] not in only:
             continue
         _print(f"{number} {name}")
-        for kind, told in ((_NOTE, trial.note(name, model)), (_FAULT, trial.attempt(name, model))):
-            if told:
-                _print(f"{kind}{number} {name}: {' '.join(told.split())}")
+        fault = trial.attempt(name, model)
+        if fault:
+            _print(f"{_FAULT}{number} {name}: {' '.join(fault.split())}")
+
+
+def note(text: str) -> None:
+    """In a child: have the tool print what is no fault."""
+    _print(_NOTE + " ".join(text.split()))
 
 
 def _print(line: str) -> None:

@@ -43,9 +43,11 @@ def _is_dead(child):
 
 TOOL = """
 import os, time
-from tools.fatal_models import Trial, run
+from tools.fatal_models import Trial, note, run
 
 def attempt(name, model):
+    if model == 1:
+        note("1 was seen")
     if model == 3:
         os.abort()
     return "wrong" if model == 5 else ""
@@ -53,7 +55,7 @@ def attempt(name, model):
 def models():
     return ((f"Add-{k} x" if k % 2 else f"Sub-{k} x", k) for k in range(8))
 
-run(Trial("own_tool", "A tool.", models, attempt, lambda name, model: "seen" * (model == 1)))
+run(Trial("own_tool", "A tool.", models, attempt))
 """
 
 
@@ -61,7 +63,7 @@ run(Trial("own_tool", "A tool.", models, attempt, lambda name, model: "seen" * (
 @pytest.mark.parametrize(
     ("arguments", "lines", "status"),
     [
-        ((), ["note: 1 Add-1 x: seen", "ends with -6: 3 Add-3 x", "fault: 5 Add-5 x: wrong",
+        ((), ["note: 1 was seen", "ends with -6: 3 Add-3 x", "fault: 5 Add-5 x: wrong",
               "1 models end or hang the process, 1 have another fault"], 1),
         (("--only", "Sub"), ["0 models end or hang the process, 0 have another fault"], 0),
         (("--every", "5"), ["fault: 5 Add-5 x: wrong",
