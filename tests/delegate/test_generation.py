@@ -86,3 +86,13 @@ def test_an_interpreter_does_not_run_it_and_bounded_runs_do():
     options = treadle.RunOptions(max_iterations=1)
     found = treadle.InferenceSession(model()).run(None, {**FEEDS, "ids": IDS}, options)
     assert found[0].tolist() == WANTED
+
+
+def test_names_of_the_operators_own_graph_are_not_taken_around_it():
+    """A check around the operator, written for the session, has a value named `shape` as well."""
+    from tools.contrib_forms import FORMS
+    from tools.contrib_nodes import nodes, outcome
+
+    assert any("shape" in node.output for node in FORMS["WhisperBeamSearch"][0]["decoder"].node)
+    found = {name: form for name, form in nodes(["WhisperBeamSearch"]) if name.endswith("as it is")}
+    assert outcome("WhisperBeamSearch", found["WhisperBeamSearch whole as it is"]) == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle import ops
+from treadle import machine, ops
 from treadle.ir import Leaf, attribute
 
 LARGE = np.zeros((1200, 1), np.float32), np.zeros((1, 1100), np.float32)
@@ -109,3 +109,25 @@ def test_results_that_no_engine_can_compute_are_refused(
         text += step + "}"
     with pytest.raises(treadle.Unsupported, match=r"its window has .* elements, at most"):
         treadle.InferenceSession(text, engines=engines)
+
+
+@pytest.mark.parametrize("op", ["Conv", "ConvInteger"])
+def test_the_elements_under_all_places_of_a_kernel_are_counted(op):
+    leaf = Leaf("", op, 10 if op == "ConvInteger" else 11, (), (), {})
+    dtype = np.uint8 if op == "ConvInteger" else np.float16
+    operands = [np.ones((2, 3, 9, 8), dtype), np.ones((4, 3, 3, 2), dtype)]
+    assert ops.needed_bytes(leaf)(operands) == 2 * 3 * 6 * 7 * 7 * 4
+    wide = {"pads": attribute("pads", [40, 40, 40, 40]), "strides": attribute("strides", [50, 50])}
+    padded = Leaf("", op, leaf.version, (), (), wide)
+    assert ops.needed_bytes(padded)(operands) == 2 * 3 * 89 * 88 * dtype().itemsize
+
+
+def test_a_convolution_whose_temporaries_do_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(machine, "memory_of_machine", lambda: 2.0**19)
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1,1,h,w] x, float[1,1,k,l] y) => (float[1,1,p,q] z) { z = Conv (x, y) }"""
+    made = treadle.InferenceSession(text, engines=("interp",))
+    feeds = {"x": np.ones((1, 1, 40, 40), np.float32), "y": np.ones((1, 1, 3, 3), np.float32)}
+    assert made.run(None, feeds)[0].shape == (1, 1, 38, 38)
+    with pytest.raises(treadle.RunError, match="of memory there are"):
+        made.run(None, {**feeds, "y": np.ones((1, 1, 20, 20), np.float32)})

@@ -6,7 +6,7 @@ dropped, and loops and branches take forms that avoid its known defects: `loop.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +54,7 @@ from treadle.ir import (
     Tensor,
     Type,
     Value,
+    bodies,
     declared_rank,
     ports,
     slices_inputs,
@@ -64,12 +65,22 @@ from treadle.ir import (
 from treadle.plan import Region
 
 
+def _names_in_graphs(steps: Sequence[Step]) -> Iterator[str]:
+    """The names that operators' own graphs define, which are written as they are."""
+    for step in steps:
+        for _, body in bodies(step):
+            if isinstance(step, Leaf):
+                yield from (constant.value.name for constant in body.constants)
+                yield from (v.name for inner in body.steps for v in inner.results if v is not None)
+            yield from _names_in_graphs(body.steps)
+
+
 def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[Model, ExportModel]:
     """Export the region: its inputs are the graph inputs, its outputs the graph outputs.
 
     Returns the model, and the large constants, which are passed in memory.
     """
-    shared = ExportModel(stamp.opset)
+    shared = ExportModel(stamp.opset, dict.fromkeys(_names_in_graphs(region.steps), 0))
     types = [value.inferred for value in region.inputs]
     shared.inputs = tuple(each.shape for each in types if isinstance(each, Tensor))
     draft = ExportScope(shared, region.path)

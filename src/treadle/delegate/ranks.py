@@ -42,6 +42,7 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
     (_MS, "GridSample"): {0: (1, _MOST), 1: (1, _MOST)},
     (_MS, "MatMulIntegerToFloat"): {1: (2, _MOST)},
     (_MS, "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
+    (_MS, "WhisperBeamSearch"): {10: (2, 2)},
 }
 _KEEPS_RANK = ("FusedConv", "QLinearConv", "QLinearAveragePool", "QLinearGlobalAveragePool")
 _ELEMENTWISE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearSigmoid")

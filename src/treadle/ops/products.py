@@ -86,6 +86,14 @@ def convolution(operands: Sequence[Any], given: Given) -> float:
     return images.shape[0] * kernels.shape[0] * maps * images.itemsize
 
 
+def columns(operands: Sequence[Any], given: Given) -> float:
+    """The elements under the kernel at each of its places, as float32 or wider, or the pads."""
+    images, kernels = operands[:2]
+    maps = _windows(images.shape[2:], kernels.shape[2:], given)
+    read = math.prod(images.shape[:2]) * math.prod(kernels.shape[2:]) * maps
+    return max(read * max(images.itemsize, 4), padded(operands, given))
+
+
 def padded(operands: Sequence[Any], given: Given) -> float:
     """The images with their pads, which are written before windows are read."""
     images = operands[0]

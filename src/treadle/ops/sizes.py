@@ -207,6 +207,7 @@ _GROWING = _BROADCAST | {
     "GatherND", "Gemm", "GridSample", "LpPool", "MatMul", "MatMulInteger", "MaxPool", "MaxRoiPool",
     "QLinearConv", "QLinearMatMul", "RoiAlign",
 }  # fmt: skip
-_TEMPORARIES: Mapping[str, Callable[..., float]] = dict.fromkeys(
-    ("AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"), products.padded
-)
+_TEMPORARIES: Mapping[str, Callable[..., float]] = {
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), products.padded),
+    **dict.fromkeys(("Conv", "ConvInteger"), products.columns),
+}
