@@ -7,6 +7,7 @@ import pytest
 
 import treadle
 from treadle import machine
+from treadle.delegate.workarounds import growth as prediction
 from treadle.delegate.workarounds.growth import growth_of
 
 MOST = 2**20
@@ -196,3 +197,30 @@ def test_a_long_region_is_inferred_where_it_grows():
     feed = dict(zip(found.names, (np.zeros((1100, 1)), np.zeros((1, 1100))), strict=True))
     assert found.exceeds(feed, MOST)
     assert not found.exceeds(feed, 5 * MOST)
+
+
+BRANCHES = """<ir_version: 10, opset_import: ["" : 20]>
+    g (bool c, float[{0},1] x, float[1,{0}] y) => (float t) {{
+        t = If (c) <then_branch = a () => (float s) {{
+            z = Add (x, y)
+            s = ReduceMax <keepdims = 0> (z)
+        }}, else_branch = b () => (float s) {{ s = ReduceMax <keepdims = 0> (x) }}>
+    }}"""
+
+
+@pytest.mark.parametrize("extent", [300, "n"])
+def test_extents_that_the_model_declares_need_no_inference(monkeypatch, extent):
+    asked, real = [], prediction.block_facts
+    monkeypatch.setattr(
+        prediction, "block_facts", lambda *given: asked.append(given) or real(*given)
+    )
+    found = growth(BRANCHES.format(extent))
+    column, size = np.ones((300, 1), np.float32), 4 * 300 * 300
+    feed = {"c": np.array(True), "x": column, "y": column.T}
+    assert not found.exceeds(feed, size)
+    assert len(asked) == (extent == "n")
+    assert found.exceeds(feed, size - 1)
+    assert not found.exceeds({**feed, "x": column[:10]}, size)
+    assert len(asked) == (extent == "n")
+    assert found.exceeds({**feed, "x": np.ones((301, 1), np.float32)}, size)
+    assert len(asked) == 1 + (extent == "n")

@@ -4,8 +4,9 @@ The sum of a column and a row has as many elements as both extents multiplied, a
 nobody before it allocates them. The extents of a call tell how large each result will be: the types
 of the region's values are inferred for them, as for a model with these extents. It is done for
 regions with a step that may grow alone, and only for extents beyond those of earlier calls: the
-rest of the calls compare extents. An extent that grows from call to call is looked at up to the
-next power of two.
+rest of the calls compare extents. Those that the model declares are looked at as the session is
+made, by the types that are inferred already. An extent that grows from call to call is looked at up
+to the next power of two.
 
 Only steps are looked at that a result depends on which may be large: one that has more than
 `_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result.
@@ -18,7 +19,7 @@ Only steps are looked at that a result depends on which may be large: one that h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from operator import le
@@ -27,7 +28,17 @@ from typing import Any
 from treadle import machine, ops
 from treadle.delegate.workarounds.sizes import factors
 from treadle.infer import block_facts
-from treadle.ir import Block, Leaf, Model, Tensor, Type, Value, reachable, reads
+from treadle.ir import (
+    Block,
+    Leaf,
+    Model,
+    Tensor,
+    Type,
+    Value,
+    reachable,
+    reads,
+    walk_block,
+)
 from treadle.plan import Region
 
 __all__ = ["Growth", "growth_of"]
@@ -87,7 +98,7 @@ def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | No
     steps = tuple(step for step in region.steps if not read.isdisjoint(step.results))
     constants = tuple(constant for constant in region.constants if constant.value in read)
     block = Block(region.inputs, constants, steps, tuple(grown))
-    return Growth(block, model, tuple(names))
+    return Growth(block, model, tuple(names), list(_declared(block)))
 
 
 def _grown(region: Region) -> list[Value]:
@@ -120,6 +131,27 @@ def _width(value: Value) -> float:
     if not isinstance(type_, Tensor) or type_.dtype is None:
         return inf
     return float(type_.dtype.numpy.itemsize)
+
+
+def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
+    """The extents that the model declares, and the largest value for them, if all are known.
+
+    They are those of a first call, which then infers nothing.
+    """
+    shapes = [_static(value) for value in block.params]
+    made = (value for visit in walk_block(block) for value in visit.step.results if value)
+    fixed = (constant.value for constant in block.constants)
+    sizes = [_known_size(value) for value in (*block.params, *fixed, *made)]
+    if None not in shapes and None not in sizes:
+        known = tuple(shape for shape in shapes if shape is not None)
+        yield known, max((size for size in sizes if size is not None), default=0.0)
+
+
+def _known_size(value: Value) -> float | None:
+    """The bytes of a value of known type and extents."""
+    type_ = value.inferred
+    is_known = isinstance(type_, Tensor) and type_.dtype is not None and _static(value) is not None
+    return _size(type_) if is_known else None
 
 
 def _gain(step: Leaf, gains: Mapping[Value, float], known: set[Value]) -> float:
