@@ -82,6 +82,12 @@ def _square(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Val
     return draft.leaf("Mul", rows, _is_zero(draft, draft.leaf("Sub", rows, columns)))
 
 
+def _rows(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
+    shapes = (draft.leaf("Shape", operands[k]) for k in (demand.position, 0))
+    rows, wanted = (draft.leaf("Gather", shape, draft.constant(0)) for shape in shapes)
+    return _is_zero(draft, draft.leaf("Sub", rows, wanted))
+
+
 _NUMBERS: Mapping[ExtentNeed, Callable[[ExportScope, ExtentDemand, Operands], Value]] = {
     ExtentNeed.NOT_EMPTY: _not_empty,
     ExtentNeed.SPATIAL: _not_empty,
@@ -90,6 +96,7 @@ _NUMBERS: Mapping[ExtentNeed, Callable[[ExportScope, ExtentDemand, Operands], Va
     ExtentNeed.BY_COLUMN: _by_column,
     ExtentNeed.SQUARE: _square,
     ExtentNeed.WINDOW: _window,
+    ExtentNeed.ROWS: _rows,
 }
 """Integers that are 0 in a run that violates the need."""
 

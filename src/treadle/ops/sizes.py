@@ -157,6 +157,16 @@ def _frames(operands: Sequence[Any], given: Given) -> float:
     return float(signal.shape[0] * frames * (size // 2 + 1) * 2 * signal.itemsize)
 
 
+def _places(operands: Sequence[Any], given: Given) -> float:
+    """An index of each axis for each nonzero element."""
+    return 8.0 * operands[0].ndim * np.count_nonzero(operands[0])
+
+
+def _numbers(operands: Sequence[Any], given: Given) -> float:
+    """For each element the number of the distinct one that it equals."""
+    return 8.0 * operands[0].size
+
+
 def _product(numbers: Any) -> float:
     """The product of extents, 0 if one is not positive; infinite beyond float64."""
     extents = np.maximum(np.asarray(numbers, np.float64), 0)
@@ -195,11 +205,13 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     "GridSample": _sampled,
     "MaxUnpool": _unpool,
     "MelWeightMatrix": _mel_weights,
+    "NonZero": _places,
     "OneHot": _one_hot,
     "Pad": _pad,
     "Range": _range,
     "STFT": _frames,
     "Tile": _tile,
+    "Unique": _numbers,
 }
 _BROADCAST = frozenset((*_ARITHMETIC.split(), *_COMPARISONS.split()))
 _GROWING = _BROADCAST | {
@@ -210,4 +222,6 @@ _GROWING = _BROADCAST | {
 _TEMPORARIES: Mapping[str, Callable[..., float]] = {
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), products.padded),
     **dict.fromkeys(("Conv", "ConvInteger"), products.columns),
+    "NonZero": lambda operands, given: 2 * _places(operands, given),
+    "Unique": lambda operands, given: 3 * _numbers(operands, given),
 }

@@ -77,6 +77,8 @@ def test_first_tokens_of_another_rank_do_not_reach_the_kernel(shape):
         ("RotaryEmbedding", 0, (1, 2, 3, 0)),
         ("SkipLayerNormalization", 1, (0, 3, 4)),
         ("SkipSimplifiedLayerNormalization", 1, (0, 3, 4)),
+        ("WhisperBeamSearch", 0, (65, 3, 2)),
+        ("WhisperBeamSearch", 10, (3, 2)),
     ],
 )
 def test_operands_of_other_extents(operator, position, shape):

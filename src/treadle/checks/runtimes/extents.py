@@ -50,6 +50,8 @@ class ExtentNeed(enum.Enum):
     """The last two extents are equal and not 0."""
     WINDOW = "has no room for one window"
     """The extents along the axes are `least` or more."""
+    ROWS = "does not have as many rows as operand 0"
+    """The first extent is that of operand 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
     (_MS, "RotaryEmbedding"): _each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
     (_MS, "SkipLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     (_MS, "SkipSimplifiedLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
+    (_MS, "WhisperBeamSearch"): _each(ExtentNeed.ROWS, (10,)),
 }
 _WINDOWED = {(_MS, "QLinearAveragePool")}
 _HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
@@ -216,6 +219,11 @@ def _square(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     return None if rows is None or columns is None else 0 < rows == columns
 
 
+def _rows(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
+    rows, wanted = (_size(_taken(shapes[k], (0,))) for k in (demand.position, 0))
+    return None if rows is None or wanted is None else rows == wanted
+
+
 _HOLDS: Mapping[ExtentNeed, Callable[[ExtentDemand, Sequence[Shape]], bool | None]] = {
     ExtentNeed.NOT_EMPTY: _not_empty,
     ExtentNeed.SPATIAL: _spatial,
@@ -224,6 +232,7 @@ _HOLDS: Mapping[ExtentNeed, Callable[[ExtentDemand, Sequence[Shape]], bool | Non
     ExtentNeed.BY_COLUMN: _by_column,
     ExtentNeed.SQUARE: _square,
     ExtentNeed.WINDOW: _window,
+    ExtentNeed.ROWS: _rows,
 }
 
 

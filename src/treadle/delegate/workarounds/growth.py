@@ -9,7 +9,8 @@ made, by the types that are inferred already. An extent that grows from call to 
 to the next power of two.
 
 Only steps are looked at that a result depends on which may be large: one that has more than
-`_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result.
+`_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result;
+or one whose kernel fills memory beside it (`temporaries.py`).
 
     gain(Add(x, w)) = gain(x) * factor      # w constant: its extents where x may have 1
     gain(MatMul(x, w)) = gain(x) * w.shape[-1] / w.shape[-2]
@@ -27,6 +28,7 @@ from typing import Any
 
 from treadle import machine, ops
 from treadle.delegate.workarounds.sizes import factors
+from treadle.delegate.workarounds.temporaries import has_temporaries, temporary_bytes
 from treadle.infer import block_facts
 from treadle.ir import (
     Block,
@@ -84,8 +86,12 @@ class Growth:
 
     def _largest(self, shapes: Shapes) -> float:
         pairs = zip(self.block.params, shapes, strict=True)
-        facts = block_facts(self.model, self.block, [_typed(*pair) for pair in pairs])
-        return max((_size(fact.type) for fact in facts.values()), default=0.0)
+        given = [_typed(*pair) for pair in pairs]
+        facts = block_facts(self.model, self.block, given)
+        types = {value: fact.type for value, fact in facts.items()}
+        types.update(zip(self.block.params, given, strict=True))
+        largest = max((_size(fact.type) for fact in facts.values()), default=0.0)
+        return max(largest, _temporaries(self.block, types))
 
 
 def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | None:
@@ -117,8 +123,24 @@ def _grown(region: Region) -> list[Value]:
             large.update(results)
         elif fed:
             large.update(results)
+        elif isinstance(step, Leaf) and has_temporaries(step):
+            grown += results
         gains.update(dict.fromkeys(results, gain))
     return grown
+
+
+def _temporaries(block: Block, types: Mapping[Value, Type | None]) -> float:
+    """The most bytes that a step of the block fills beside its results."""
+
+    def shape(value: Value | None) -> tuple[int, ...] | None:
+        return () if value is None else _shape(types.get(value, value.inferred))
+
+    steps = [step for step in block.steps if isinstance(step, Leaf) and has_temporaries(step)]
+    sizes = (
+        temporary_bytes(step, [*map(shape, step.operands)], shape(step.results[0]))
+        for step in steps
+    )
+    return max(sizes, default=0.0)
 
 
 def _is_wider(results: Sequence[Value], fed: Sequence[Value]) -> bool:
@@ -144,7 +166,8 @@ def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
     sizes = [_known_size(value) for value in (*block.params, *fixed, *made)]
     if None not in shapes and None not in sizes:
         known = tuple(shape for shape in shapes if shape is not None)
-        yield known, max((size for size in sizes if size is not None), default=0.0)
+        largest = max((size for size in sizes if size is not None), default=0.0)
+        yield known, max(largest, _temporaries(block, {}))
 
 
 def _known_size(value: Value) -> float | None:
@@ -224,10 +247,15 @@ def _extents(value: Value) -> tuple[int | None, ...] | None:
 
 
 def _static(value: Value) -> tuple[int, ...] | None:
-    shape = _extents(value)
+    return _shape(value.inferred)
+
+
+def _shape(type_: Type | None) -> tuple[int, ...] | None:
+    """The shape of a tensor whose extents are all known."""
+    shape = type_.shape if isinstance(type_, Tensor) else None
     if shape is None:
         return None
-    known = tuple(extent for extent in shape if extent is not None)
+    known = tuple(extent for extent in shape if isinstance(extent, int))
     return known if len(known) == len(shape) else None
 
 
@@ -258,8 +286,7 @@ def _typed(value: Value, shape: tuple[int, ...]) -> Type | None:
 
 
 def _size(type_: Type | None) -> float:
-    shape = type_.shape if isinstance(type_, Tensor) else None
+    shape = _shape(type_)
     if shape is None or not isinstance(type_, Tensor) or type_.dtype is None:
         return 0.0
-    extents = [extent for extent in shape if isinstance(extent, int)]
-    return float(prod(extents) * type_.dtype.numpy.itemsize) if len(extents) == len(shape) else 0.0
+    return float(prod(shape) * type_.dtype.numpy.itemsize)
