@@ -222,6 +222,5 @@ _GROWING = _BROADCAST | {
 _TEMPORARIES: Mapping[str, Callable[..., float]] = {
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), products.padded),
     **dict.fromkeys(("Conv", "ConvInteger"), products.columns),
-    "NonZero": lambda operands, given: 2 * _places(operands, given),
     "Unique": lambda operands, given: 3 * _numbers(operands, given),
 }

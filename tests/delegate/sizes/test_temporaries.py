@@ -64,8 +64,7 @@ def text(case):
         g ({given}) => ({ends.get(case, "float")}[{extents}] y) {{ {body} }}"""
 
 
-def feed_of(case):
-    random = np.random.default_rng(0)
+def feed_of(case, random):
     shapes = {name: (dtype, shape) for name, (dtype, shape) in CASES[case][1].items()}
     return {
         name: (random.permutation(int(np.prod(shape))) % 2**23 + 1).reshape(shape).astype(dtype)
@@ -80,8 +79,8 @@ def leaf_of(model):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the most memory is read from /proc")
 @pytest.mark.parametrize("case", CASES)
-def test_the_bound_holds_what_onnxruntime_fills(tmp_path, case):
-    model, feed = onnx.parser.parse_model(text(case)), feed_of(case)
+def test_the_bound_holds_what_onnxruntime_fills(tmp_path, rng, case):
+    model, feed = onnx.parser.parse_model(text(case)), feed_of(case, rng)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     np.savez(tmp_path / "feed.npz", **feed)
     command = [sys.executable, "-c", MEASURED, tmp_path / "m.onnx", tmp_path / "feed.npz"]
