@@ -183,3 +183,27 @@ def test_small_arrays_are_copied(rng: np.random.Generator) -> None:
     given = feed(rng, 3) | {name: feed(rng, 3)[name][:4] for name in ("p", "q", "side")}
     check(known, given)
     assert counts(known, given)["taking turns"] == 0
+
+
+@pytest.mark.parametrize("offset", [0, 16, 64, 2032, 2048, 2112, 4080])
+@pytest.mark.parametrize("trips", [2, 3])
+def test_results_anywhere_in_a_page(offset: int, trips: int, rng: np.random.Generator) -> None:
+    """The second buffer lies half a page from the first, and neither writes beyond its end."""
+    known = HEAD + text(BODIES["both turned around"])
+    given = feed(rng, trips)
+    wanted = InferenceSession(known, engines=("interp",)).run(None, given)
+    session = InferenceSession(known, engines=("jit", "interp"))
+    bound, memory = session.io_binding(), np.full((2, 4 * 4096), 7, np.uint8)
+    for name, value in given.items():
+        bound.bind_cpu_input(name, np.asarray(value))
+    firsts = [-row.ctypes.data % 4096 + offset for row in memory]
+    for name, row, first in zip("ab", memory, firsts, strict=True):
+        where = row.ctypes.data + first
+        bound.bind_output(name, "cpu", 0, np.float32, (ROWS, COLUMNS), where)
+    bound.bind_output("all")
+    session.run_with_iobinding(bound)
+    size = 4 * ROWS * COLUMNS
+    for row, first, result in zip(memory, firsts, wanted, strict=False):
+        np.testing.assert_array_equal(row[first : first + size].view(np.float32), result.ravel())
+        assert (row[:first] == 7).all()
+        assert (row[first + size :] == 7).all()

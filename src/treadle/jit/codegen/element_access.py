@@ -259,9 +259,9 @@ class ElementAccess:
             self.buffers[node] = Buffer(pointer, node.dtype, strides, "given")
         return self.buffers[node]
 
-    def allocate(self, node: Node, scope: str = "") -> Buffer:
-        """Memory for the elements of a node."""
-        size = prod(static_shape(node)) * node.dtype.numpy.itemsize
+    def allocate(self, node: Node, scope: str = "", spare: int = 0) -> Buffer:
+        """Memory for the elements of a node, and `spare` bytes."""
+        size = prod(static_shape(node)) * node.dtype.numpy.itemsize + spare
         pointer = self.slots.workspace(size)
         name = scope or self.aliases.fresh()
         return Buffer(pointer, node.dtype, dense_strides(static_shape(node)), name)
