@@ -7,7 +7,7 @@ import pytest
 
 import treadle
 from treadle.jit.codegen import chunks
-from treadle.jit.codegen.chunks import is_long
+from treadle.jit.schedule import cost_model
 
 TEXT = """<ir_version: 10, opset_import: ["": 21]>
 g (int64 n, {kind} x, {kind} w) => ({kind} y) {{
@@ -50,8 +50,8 @@ def test_a_run_stops_inside_a_product():
 
 
 def test_short_products_stay_whole():
-    assert not is_long((600, 600, 600))
-    assert is_long((700, 700, 700))
+    assert not cost_model.is_long((600, 600, 600))
+    assert cost_model.is_long((700, 700, 700))
 
 
 LOOP = """<ir_version: 10, opset_import: ["": 21]>
@@ -88,7 +88,8 @@ def test_divided_nests_give_the_same_numbers(shape, step, monkeypatch, rng):
     (wanted,) = treadle.InferenceSession(text, engines=("interp",)).run(None, feeds)
     polls = []
     for long in (2**28, 2**9):
-        monkeypatch.setattr(chunks, "_LONG", long)
+        for module in (chunks, cost_model):
+            monkeypatch.setattr(module, "LONG", long)
         session = treadle.InferenceSession(text, engines=("jit", "interp"))
         (found,) = session.run(None, feeds)
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
@@ -109,7 +110,8 @@ g (int64 n, float[1000,1] x, float[1,1000] w) => (float[n,1000,1000] y) {
 
 
 def test_a_long_copy_is_divided_and_shared_by_threads(monkeypatch, rng):
-    monkeypatch.setattr(chunks, "_LONG", 2**16)
+    for module in (chunks, cost_model):
+        monkeypatch.setattr(module, "LONG", 2**16)
     x, w = rng.normal(size=(1000, 1)), rng.normal(size=(1, 1000))
     feeds = {"n": np.array(2), "x": x.astype(np.float32), "w": w.astype(np.float32)}
     session = treadle.InferenceSession(STACKED, engines=("jit",))

@@ -77,7 +77,7 @@ def emit_block(context: CodegenContext, block: Block, stacked: Stacked) -> None:
 
 def _own_blocks(context: CodegenContext, step: Step) -> AbstractContextManager[None]:
     """Blocks of its own for a step that may become a function: it has loops, and no body."""
-    is_own = context.functions.of_steps and (isinstance(step, Nest) or _has_loops(step))
+    is_own = context.schedule.functions.are_made and (isinstance(step, Nest) or _has_loops(step))
     return context.builder.step() if is_own else nullcontext()
 
 
@@ -121,7 +121,7 @@ def _constant(context: CodegenContext, node: Node) -> None:
         context.access.registers[node] = [
             literal(node.dtype, element) for element in op.array.ravel()
         ]
-        if context.functions.of_steps and _is_operand(context, node):
+        if context.schedule.functions.are_made and _is_operand(context, node):
             (value,) = context.access.registers[node]
             context.access.registers[node] = [context.builder.opaque(value)]
 

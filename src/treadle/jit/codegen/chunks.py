@@ -13,13 +13,8 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import poll_after
-from treadle.jit.kernel.scalar_functions import INSTRUCTIONS
-from treadle.jit.schedule.cost_model import EIGHTHS
+from treadle.jit.schedule.cost_model import LONG, eighths_of, takes_long
 
-_LONG = 2**28
-"""The eighths of a nanosecond from which a nest is divided: for a product at least 10 ms."""
-_LEAST = round(EIGHTHS * INSTRUCTIONS.alone)
-"""The least time of an element of a long nest: memory allows no less."""
 _LANES = 64
 """Parts of an axis are multiples of this number of items, if possible: whole vectors."""
 _ROWS = 64
@@ -28,12 +23,6 @@ _MULTIPLE = 8
 """Chunks are multiples of the rows that are computed together."""
 _ASSUMED_ROWS = 2**14
 """The assumed value of a dynamic number of rows."""
-
-
-def is_long(extents: tuple[Index, ...]) -> bool:
-    """Whether the product of the extents is known, and takes long to run through."""
-    known = [extent for extent in extents if isinstance(extent, int)]
-    return len(known) == len(extents) and prod(known) >= _LONG
 
 
 @contextmanager
@@ -72,14 +61,13 @@ def long_axis_in_chunks(
     Only a nest of known extents is divided, if it takes long at `cost` nanoseconds an element,
     along the given axis or the first that has several items.
     """
-    eighths = max(_LEAST, round(EIGHTHS * cost))
     if axis is None:
         axis = next((k for k, extent in enumerate(shape) if extent != 1), 0)
-    others = (*shape[:axis], *shape[axis + 1 :])
-    if not shape or not is_long((eighths, *shape)):
+    if not shape or not takes_long(cost, shape):
         yield 0, 0, list(shape)
         return
-    with in_chunks(context, shape[axis], (eighths, *others), 1) as (first, count):
+    others = (*shape[:axis], *shape[axis + 1 :])
+    with in_chunks(context, shape[axis], (eighths_of(cost), *others), 1) as (first, count):
         yield axis, first, [*shape[:axis], count, *shape[axis + 1 :]]
 
 
@@ -119,7 +107,7 @@ def _even_part(extent: int, each: int) -> int:
 
     `each` is the number of multiplications for one item of the axis.
     """
-    most = min(extent // 2, 2 * _LONG // each) if extent * each >= 2 * _LONG else 0
+    most = min(extent // 2, 2 * LONG // each) if extent * each >= 2 * LONG else 0
     parts = [n for n in range(most, most // 8, -1) if extent % n == 0]
     return next((n for n in parts if n % _LANES == 0), max(parts, default=0))
 
@@ -128,9 +116,9 @@ def _chunk(rows: Index, row: tuple[Index, ...], least: int) -> int:
     """The rows of a chunk; 0 where the nest is short."""
     each = prod(extent for extent in row if isinstance(extent, int))
     is_known = all(isinstance(extent, int) for extent in row)
-    if is_known and (rows if isinstance(rows, int) else _ASSUMED_ROWS) * each < _LONG:
+    if is_known and (rows if isinstance(rows, int) else _ASSUMED_ROWS) * each < LONG:
         return 0
-    least = max(least, -(-_LONG // each)) if is_known else least
+    least = max(least, -(-LONG // each)) if is_known else least
     least += -least % _MULTIPLE if least > 1 else 0
     if not isinstance(rows, int):
         return least

@@ -106,13 +106,11 @@ class ConcatMemory:
 class NestFunctions:
     """Loop nests in functions of their own: the calls, and whether each new nest becomes one.
 
-    `of_steps`: the kernel is so large that its steps will be functions (steps/outline.py). `made`
-    are those of steps by description, `step_calls` their calls.
+    `made` are those of steps by description, `step_calls` their calls.
     """
 
     calls: list[ParallelCall] = field(default_factory=list)
     is_outlined: bool = False
-    of_steps: bool = False
     made: dict[Hashable, Any] = field(default_factory=dict)
     step_calls: list[Any] = field(default_factory=list)
 

@@ -22,7 +22,7 @@ from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.module_text import text_of
 from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
 from treadle.jit.codegen.scalar import half
-from treadle.jit.codegen.steps.outline import is_large, merge, merge_parts, outline
+from treadle.jit.codegen.steps.outline import merge, merge_parts, outline
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import (
     Concat,
@@ -81,7 +81,6 @@ def emit_kernel(
     )
     if has_clocks(e):
         e.debug = line_numbers(module, function)
-    e.functions.of_steps = is_large(schedule)
     release_gil(e)
     with timed_kernel(e):
         emit_block(e, kernel.main, {})
@@ -95,7 +94,7 @@ def emit_kernel(
     end(e)
     w.close_entry()
     calls = list(e.functions.step_calls)
-    if e.functions.of_steps:
+    if schedule.functions.are_made:
         calls += outline(module, function, w.nests)
     if e.debug is not None:
         keep_own_locations(module, function)

@@ -1,4 +1,8 @@
-"""Controls which loop nests are emitted as separate functions."""
+"""Emits loop nests as separate functions: those that write the second buffer of a carried value.
+
+No decision is taken here: where a value has two buffers (`schedule/carried_storage.py`), they are
+known not to alias in such a function only (`carried/double_buffer.py`).
+"""
 
 from __future__ import annotations
 

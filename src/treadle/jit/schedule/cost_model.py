@@ -39,6 +39,10 @@ COPIED, ADDED = costs.READ + costs.WRITTEN, INSTRUCTIONS.vectorized
 """The cost of copying an element, and of adding one."""
 EIGHTHS = 8
 """The unit of bounds: a multiplication of a matrix product counts as an eighth of a nanosecond."""
+LONG = 2**28
+"""The eighths of a nanosecond from which a nest runs in chunks: for a product at least 10 ms."""
+_LEAST = round(EIGHTHS * INSTRUCTIONS.alone)
+"""The least time of an element of a long nest: memory allows no less."""
 ASSUMED_EXTENT = 100
 """The assumed value of a dynamic extent in a bound."""
 _OTHER_NODE = 0.2
@@ -149,6 +153,22 @@ def per_stage(node: Node) -> float:
         return node.size * inner * per_product(node.dtype, left.shape[-2])
     is_computed = isinstance(node.op, Elementwise | Reduce)
     return node.size * (_function(node) + costs.WRITTEN) if is_computed else 0.0
+
+
+def eighths_of(nanoseconds: float) -> int:
+    """The time of an element of a long nest, in eighths of a nanosecond."""
+    return max(_LEAST, round(EIGHTHS * nanoseconds))
+
+
+def is_long(extents: Sequence[object]) -> bool:
+    """Whether the product of the extents is known, and takes long to run through."""
+    known = [extent for extent in extents if isinstance(extent, int)]
+    return len(known) == len(extents) and prod(known) >= LONG
+
+
+def takes_long(nanoseconds: float, shape: Sequence[object]) -> bool:
+    """Whether a nest of known extents takes long, at this time for an element."""
+    return is_long((eighths_of(nanoseconds), *shape))
 
 
 def assumed_size(shape: Shape) -> int:

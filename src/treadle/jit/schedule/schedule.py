@@ -13,6 +13,7 @@
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     chains        the order of operands of associative chains
+    functions     whether steps become functions of their own, and which nests are written once
     kept          what loops slice and is yet computed before them, whole, and why
 
 Threads of products and copies are still chosen while code is generated.
@@ -47,6 +48,7 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
+from treadle.jit.schedule.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
@@ -69,6 +71,7 @@ class Schedule:
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
     chains: Mapping[Node, list[Node]]
+    functions: StepFunctions
     kernel: Kernel
 
     @property
@@ -145,6 +148,7 @@ def schedule_kernel(
         blocks,
         parallelism,
         reassociated(facts.values()),
+        step_functions(blocks, parallelism, _tiled(loops), is_profiled=kernel.is_profiled),
         kernel,
     )
 
@@ -175,6 +179,12 @@ def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -
         assert isinstance(loop.op, Loop)
         if loop in stages or isinstance(found.strategy, Tiling | RegisterTiling):
             yield from _blocks_in(loop.op.body)
+
+
+def _tiled(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
+    """Blocks that run for one tile at a time."""
+    found = (loop.op for loop, of in loops.items() if isinstance(of.strategy, Tiling))
+    return {each for op in found if isinstance(op, Loop) for each in _blocks_in(op.body)}
 
 
 def _blocks_in(block: Block) -> Iterator[Block]:

@@ -53,6 +53,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
         if block not in bodies:
             lines = *_nests(steps, None, schedule), *_reused(block, schedule)
             yield from (f"{block.name}: {line}" for line in lines)
+    yield from ["steps are functions"] * schedule.functions.are_made
     places = Counter(schedule.storage.storage_of.values())
     words = [f"{places[kind]} {name}" for kind, name in _PLACES.items() if places[kind]]
     yield f"values: {', '.join(words)}"
@@ -90,6 +91,7 @@ def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[s
     if loop is not None:
         yield from (f"in place of carried {loop.states.index(s)}" for s in nest.in_place.values())
     yield from schedule.parallelism_of(nest).words()
+    yield from ["written once with its equals"] * (nest in schedule.functions.once)
 
 
 def _reduction_words(node: Node, found: Parallelism) -> Iterator[str]:

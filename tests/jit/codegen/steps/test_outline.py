@@ -10,8 +10,8 @@ import pytest
 from tests.jit.native import HEAD, check
 from treadle import InferenceSession
 from treadle.jit.codegen import kernel as emitting
-from treadle.jit.codegen.steps import outline as outlining
 from treadle.jit.kernel.artifact import KernelArtifact
+from treadle.jit.schedule import step_functions
 
 
 def layers(count: int, rows: str) -> str:
@@ -99,7 +99,7 @@ def test_small_kernels_stay_one_function(
 def test_values_of_nests_that_are_not_outlined_are_passed_on(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(outlining, "MIN_LONG", 0)
+    monkeypatch.setattr(step_functions, "MIN_LONG", 0)
     text = """g (int64 n, float[5] x, int64[4] at) => (float[5] y, float[N] best) {
       y, best = Loop (n, , x) <body = f (int64 i, bool go, float[5] a)
         => (bool on, float[5] b, float most) {
@@ -120,7 +120,7 @@ def test_values_of_nests_that_are_not_outlined_are_passed_on(
 def test_a_nest_may_read_any_number_of_values(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(outlining, "MIN_LONG", 0)
+    monkeypatch.setattr(step_functions, "MIN_LONG", 0)
     names = [f"v{k}" for k in range(40)]
     inputs = ", ".join(f"float[20] {name}" for name in names)
     steps = "\n".join(f"s{k + 1} = Add (s{k}, {name})" for k, name in enumerate(names))

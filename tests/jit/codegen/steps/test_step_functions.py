@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from tests.jit.native import check
 from tests.strategies import programs
 from treadle import InferenceSession
-from treadle.jit.codegen.steps import outline, step_function
+from treadle.jit.codegen.steps import step_function
+from treadle.jit.schedule import step_functions
 
 
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kernel counts as large."""
-    monkeypatch.setattr(outline, "MIN_LONG", 0)
+    monkeypatch.setattr(step_functions, "MIN_LONG", 0)
 
 
 @pytest.fixture(name="written")

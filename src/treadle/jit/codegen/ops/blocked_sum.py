@@ -20,14 +20,13 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.codegen.chunks import is_long
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import register_type
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.costs import SUMMED
-from treadle.jit.schedule.cost_model import EIGHTHS
+from treadle.jit.schedule.cost_model import EIGHTHS, is_long
 
 _BLOCK = 4096
 _SUMMED = (DType.FLOAT32, DType.FLOAT64)

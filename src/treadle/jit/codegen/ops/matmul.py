@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.chunks import columns_in_parts, in_chunks, is_long
+from treadle.jit.codegen.chunks import columns_in_parts, in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
@@ -25,7 +25,7 @@ from treadle.jit.codegen.parallel import parallel_for
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.cost_model import is_long, per_product
 from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.layouts.product_tiles import rows_together
 from treadle.jit.schedule.storage import Storage, stored_transpose

@@ -1,9 +1,10 @@
 """Outlines loop nests of a large kernel into functions, and merges equal functions.
 
 LLVM's compile time grows with the square of a function's size: a decoder of twelve layers in one
-function took minutes. The code of a step with a single exit is moved out, with its inputs as
-arguments and memory for its few results; or else the nests inside it. The layers of a network
-become the same functions over different memory and numbers.
+function took minutes. `schedule/step_functions.py` says of which kernels. The code of a step with a
+single exit is moved out, with its inputs as arguments and memory for its few results; or else the
+nests inside it. The layers of a network become the same functions over different memory and
+numbers. Which code has a single exit, and which functions are equal, only their text tells.
 """
 
 from __future__ import annotations
@@ -18,31 +19,13 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.function_builder import LoopRegion
 from treadle.jit.codegen.llvm_types import VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
-from treadle.jit.kernel.ir import Concat, Gather, MatMul, Reduce
-from treadle.jit.schedule.fusion import Nest, Step
-from treadle.jit.schedule.nest_size import MIN_LONG, emission_weight
-from treadle.jit.schedule.schedule import Schedule
 
-_STEP_WEIGHT = 8
-"""The weight of a step that is no nest."""
 _MIN_LENGTH = 24
 """The instructions of a step from which a call of it is worth while, if it has no loop."""
 _MOST_RESULTS = 4
 """Values that an outlined step may hand on."""
 _NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)
 _NODE = re.compile(r"!\d+")
-
-
-def is_large(schedule: Schedule) -> bool:
-    """Whether a kernel has so much code that its steps are worth functions of their own."""
-    steps = (step for steps in schedule.blocks.values() for step in steps)
-    return sum(map(_weight, steps)) >= MIN_LONG
-
-
-def _weight(step: Step) -> int:
-    if isinstance(step, Nest):
-        return sum(map(emission_weight, step.nodes))
-    return _STEP_WEIGHT if isinstance(step.op, MatMul | Reduce | Concat | Gather) else 1
 
 
 def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRegion]) -> list[Any]:

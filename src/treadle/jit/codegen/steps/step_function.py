@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.chunks import is_long
-from treadle.jit.codegen.clock import has_clocks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import VOID
 from treadle.jit.codegen.steps.description import StepDescription, Undescribed
 from treadle.jit.codegen.steps.outline import operands_of, replace_operand
-from treadle.jit.kernel.ir import Node, static_shape
+from treadle.jit.kernel.ir import Node
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.parallelism import Parallelism
 
@@ -70,7 +67,9 @@ def _described(
     context: CodegenContext, nest: Nest, targets: dict[Node, list[Buffer]], found: Parallelism
 ) -> tuple[Hashable, list[Any]] | None:
     """The description of a nest and its values; None if it is emitted where it stands."""
-    if not _may_be_function(context, nest, found):
+    if nest not in context.schedule.functions.once or context.access.anew:
+        return None
+    if context.functions.is_outlined or is_in_parallel_part(context):
         return None
     description = StepDescription(context, nest.nodes)
     try:
@@ -82,19 +81,6 @@ def _described(
     except Undescribed:
         return None
     return key, description.values
-
-
-def _may_be_function(context: CodegenContext, nest: Nest, found: Parallelism) -> bool:
-    """Whether a nest reads and writes memory only, on one thread and without safepoints."""
-    functions, first = context.functions, nest.nodes[0]
-    if not functions.of_steps or functions.is_outlined or has_clocks(context):
-        return False
-    if context.tile is not None or is_in_parallel_part(context) or context.access.anew:
-        return False
-    if nest.pieces is not None or found.shared_axis is not None or not first.is_static:
-        return False
-    shape = static_shape(first)
-    return prod(shape) > 1 and not is_long((max(4, round(8 * found.nanoseconds)), *shape))
 
 
 def _emit_function(context: CodegenContext, emit: Callable[[], None]) -> tuple[Any, list[Any]]:

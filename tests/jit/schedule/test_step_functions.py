@@ -1,0 +1,77 @@
+"""Which steps become functions of their own: decided before any code, and printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from treadle.jit.kernel.target import Target
+from treadle.jit.schedule import step_functions
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
+
+TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
+NESTS = """kernel parallel_threshold_ns=5000
+  %c: float32[20] = input 0
+  %v: float32[512,512] = input 1
+  %n: int64[] = input 2
+  %m: float32[n] = input 3
+  %w: float32[20000,20000] = input 4
+  %t: float32[100000] = input 5
+  %short: float32[20] = exp %c
+  %shared: float32[512,512] = exp %v
+  %open: float32[n] = exp %m
+  %long: float32[20000,20000] = exp %w
+  %1 = loop length 6 extent 6 carries %z = %t
+    %z: float32[100000] = carried 0
+    %next: float32[100000] = neg %z
+    yield %next
+  %2: float32[100000] = result 0 of %1
+  return %short, %shared, %open, %long, %2"""
+
+
+@pytest.fixture(name="large")
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kernel counts as large."""
+    monkeypatch.setattr(step_functions, "MIN_LONG", 0)
+
+
+def once(kernel) -> list[str]:
+    found = schedule_kernel(kernel, TARGET).functions.once
+    return [str(node.op) for nest in found for node in nest.nodes]
+
+
+def text(source: str) -> str:
+    return show_schedule(schedule_kernel(kernel_of(source), TARGET))
+
+
+def test_steps_of_small_kernels_are_no_functions():
+    assert "functions" not in text(NESTS)
+    assert "written once" not in text(NESTS)
+
+
+@pytest.mark.usefixtures("large")
+def test_nests_on_one_thread_are_written_once():
+    """Not those that threads share, of open extents, or of a tile."""
+    written = [line for line in text(NESTS).splitlines() if "written once" in line]
+    assert written == [
+        "main: nest: exp: float32[20], vectors along all axes, written once with its equals"
+    ]
+    assert "steps are functions" in text(NESTS)
+    assert "loop 0: tiles" in text(NESTS)
+
+
+@pytest.mark.usefixtures("large")
+def test_nests_with_safepoints_are_written_where_they_stand():
+    alone = NESTS.replace(" parallel_threshold_ns=5000", "")
+    written = [line.split(",")[0] for line in text(alone).splitlines() if "written once" in line]
+    assert written == ["main: nest: exp: float32[20]", "main: nest: exp: float32[512"]
+
+
+@pytest.mark.usefixtures("large")
+def test_profiled_nests_are_timed_where_they_stand():
+    kernel = kernel_of(NESTS)
+    assert len(once(kernel)) == 1
+    assert not once(replace(kernel, is_profiled=True))
