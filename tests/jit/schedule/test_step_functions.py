@@ -8,9 +8,9 @@ import pytest
 
 from tests.jit.kernel_text import kernel_of
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule import step_functions
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
+from treadle.jit.schedule.steps import step_functions
 
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
 NESTS = """kernel parallel_threshold_ns=5000

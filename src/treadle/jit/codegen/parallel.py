@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -31,9 +32,8 @@ from treadle.jit.schedule.index_set_splitting import Pieces
 from treadle.jit.schedule.parallelism import (
     CACHE_LINE_ELEMENTS,
     Parallelism,
-    in_rows,
+    divided_axis,
     interleaved,
-    shares_items,
 )
 from treadle.jit.threads.words import NEST_WORDS
 from treadle.jit.threads.words import SHARE as SHARE_FUNCTION
@@ -101,6 +101,8 @@ def parallel_range(
     cost: float,
     size: Sequence[Index] = (),
     turned: Callable[[CodegenContext, Index, Index], Index] | None = None,
+    *,
+    is_shared: bool,
 ) -> Iterator[Index]:
     """A parallel loop over items that are no elements, such as blocks of a product.
 
@@ -108,7 +110,6 @@ def parallel_range(
     number of items. `turned` determines the order within a thread: it maps a number, given their
     count, to a number.
     """
-    is_shared = shares_items(count, cost, size, context.kernel.parallel_threshold_ns)
     with (
         parallel_nest(context, count, cost, 1, size, is_shared=is_shared) as (first, own),
         context.builder.range(own, hints=_hints(interleaved(cost, count), 0)) as number,
@@ -162,10 +163,11 @@ def parallel_indices(
 
 @contextmanager
 def parallel_for(
-    context: CodegenContext, shape: Sequence[Index], cost: float
+    context: CodegenContext, shape: Sequence[Index], found: Parallelism
 ) -> Iterator[tuple[Index, ...]]:
-    """A parallel loop over every index of the shape; `cost` nanoseconds each."""
-    found = in_rows(cost, shape, context.kernel.parallel_threshold_ns)
+    """A parallel loop over every index of the shape: of a whole nest, or of a chunk of it."""
+    if found.shared_axis is not None:
+        found = replace(found, shared_axis=divided_axis(shape))
     with parallel_indices(context, shape, found) as index:
         yield index
 

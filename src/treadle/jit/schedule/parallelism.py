@@ -143,11 +143,13 @@ def divided_axis(shape: Sequence[object]) -> int:
 
 def shares_items(count: object, nanoseconds: float, size: Sequence[object], threshold: int) -> bool:
     """Whether threads share items; the elements are the product of `size`, or the items."""
+    if threshold <= 0 or not _can_share(count, 1):
+        return False
     if not size:
         about = count if isinstance(count, int) else _ASSUMED_ELEMENTS
     else:
         about = prod(each if isinstance(each, int) else _ASSUMED_EXTENT for each in size)
-    return _can_share(count, 1) and 0 < threshold <= about * nanoseconds
+    return threshold <= about * nanoseconds
 
 
 def _can_share(count: object, least: int) -> bool:

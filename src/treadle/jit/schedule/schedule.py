@@ -12,11 +12,12 @@
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
+    products      what threads share of each product in memory
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
     kept          what loops slice and is yet computed before them, whole, and why
 
-Threads of products and copies are still chosen while code is generated.
+Threads of copies are still chosen while code is generated.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
-from treadle.jit.schedule.step_functions import StepFunctions, step_functions
+from treadle.jit.schedule.steps.products import ProductFacts, ProductSchedule, product_schedules
+from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
@@ -70,6 +72,7 @@ class Schedule:
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
+    products: Mapping[Node, ProductSchedule]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
     kernel: Kernel
@@ -128,7 +131,10 @@ def schedule_kernel(
     carried = storage_of_carried({node: of.carried for node, of in loops.items()}, storage)
     order = MemoryOrder(storage, carried, concats.into)
     own = in_results(kernel, storage, exact)
-    parallelism = _parallelism(kernel, target, order, loops, found, blocks)
+    single = set(_single_threaded(loops, found))
+    thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
+    parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes)
+    packed = packings(kernel, order, distributed, target)
     columns = {
         node: columns_of(node, kernel, order)
         for node, of in loops.items()
@@ -138,7 +144,7 @@ def schedule_kernel(
         storage,
         loops,
         distributed,
-        packings(kernel, order, distributed, target),
+        packed,
         order,
         columns,
         concats,
@@ -147,6 +153,7 @@ def schedule_kernel(
         found,
         blocks,
         parallelism,
+        product_schedules(blocks, thresholds, ProductFacts(order, packed, distributed, target)),
         reassociated(facts.values()),
         step_functions(blocks, parallelism, _tiled(loops), is_profiled=kernel.is_profiled),
         kernel,
@@ -154,19 +161,15 @@ def schedule_kernel(
 
 
 def _parallelism(
-    kernel: Kernel,
-    target: Target,
-    order: MemoryOrder,
-    loops: Mapping[Node, LoopSchedule],
-    pipelines: Pipelines,
     blocks: Mapping[Block, tuple[Step, ...]],
+    thresholds: Mapping[Block, int],
+    order: MemoryOrder,
+    vector_bytes: int,
 ) -> dict[Step, Parallelism]:
-    single = set(_single_threaded(loops, pipelines))
     made: dict[Step, Parallelism] = {}
     for block, steps in blocks.items():
-        threshold = 0 if block in single else kernel.parallel_threshold_ns
         for step in steps:
-            found = parallelism_of(step, order, threshold, target.vector_bytes)
+            found = parallelism_of(step, order, thresholds[block], vector_bytes)
             if found is not None:
                 made[step] = found
     return made

@@ -76,10 +76,13 @@ def _pipeline(node: Node, consumer: Node | None, schedule: Schedule) -> Iterator
 
 
 def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iterator[str]:
-    """The fused nests and reductions of a block; `loop`: of its body."""
+    """The fused nests, products and reductions of a block; `loop`: of its body."""
     for step in steps:
         if isinstance(step, Nest):
             yield f"nest: {', '.join(_nest_words(step, loop, schedule))}"
+        elif step in schedule.products:
+            words = words_of([step]), *schedule.products[step].words()
+            yield f"product: {', '.join(words)}"
         elif step in schedule.parallelism:
             yield f"reduction: {', '.join(_reduction_words(step, schedule.parallelism[step]))}"
 

@@ -11,7 +11,7 @@ from tests.jit.native import HEAD, check
 from treadle import InferenceSession
 from treadle.jit.codegen import kernel as emitting
 from treadle.jit.kernel.artifact import KernelArtifact
-from treadle.jit.schedule import step_functions
+from treadle.jit.schedule.steps import step_functions
 
 
 def layers(count: int, rows: str) -> str:

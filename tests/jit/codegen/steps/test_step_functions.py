@@ -10,7 +10,7 @@ from tests.jit.native import check
 from tests.strategies import programs
 from treadle import InferenceSession
 from treadle.jit.codegen.steps import step_function
-from treadle.jit.schedule import step_functions
+from treadle.jit.schedule.steps import step_functions
 
 
 @pytest.fixture(autouse=True)

@@ -22,11 +22,9 @@ from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import literal, register_type
 from treadle.jit.codegen.ops.matmul_microkernel import masked_load
 from treadle.jit.codegen.ops.vector_product import multiply_add
-from treadle.jit.codegen.parallel import parallel_for, parallel_range
+from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.cost_model import per_product
-
-_MOST_AT_ONCE = 8
+from treadle.jit.schedule.layouts.product_tiles import dots_together
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,12 +50,16 @@ def emit_dot_products(context: CodegenContext, node: Node, matrix: Node, result:
     lanes = context.builder.target.vector_bytes // node.dtype.numpy.itemsize
     left = _dense(context, node.operands[0], (rows, inner))
     dots = _Dots(node.dtype, rows, inner, min(lanes, inner), left, matrix, result)
-    at_once = max(min(context.builder.target.registers // 2 // rows, _MOST_AT_ONCE), 1)
+    at_once, found = (
+        dots_together(rows, context.builder.target),
+        context.schedule.products[node].dots,
+    )
+    assert found is not None, "no product of a transposed input"
     full, rest = columns // at_once, columns % at_once
     if full:
-        cost = per_product(node.dtype, rows)
-        size = (rows, inner, full * at_once)
-        with parallel_range(context, full, cost, size=size) as number:
+        size, cost = (rows, inner, full * at_once), found.nanoseconds
+        is_shared = found.shared_axis is not None
+        with parallel_range(context, full, cost, size, is_shared=is_shared) as number:
             _emit(context, dots, context.builder.multiply(number, at_once), at_once)
     if rest:
         _emit(context, dots, full * at_once, rest)
@@ -70,7 +72,7 @@ def _dense(context: CodegenContext, left: Node, shape: tuple[int, int]) -> Buffe
         return access.buffers[left]
     pointer = access.slots.workspace(prod(shape) * left.dtype.numpy.itemsize)
     copy = Buffer(pointer, left.dtype, dense_strides(shape), access.aliases.fresh())
-    with parallel_for(context, shape, 0.0) as index, access.scope():
+    with context.builder.nest(shape) as index, access.scope():
         access.store(copy, index, access.read(left, index))
     return copy
 

@@ -20,14 +20,14 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import emit_product
-from treadle.jit.codegen.ops.vector_product import NO_VECTOR_ROWS, Product, row_reader
+from treadle.jit.codegen.ops.vector_product import Product, row_reader
 from treadle.jit.codegen.parallel import parallel_for
-from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.cost_model import is_long, per_product
+from treadle.jit.schedule.cost_model import is_long
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.layouts.product_tiles import rows_together
+from treadle.jit.schedule.layouts.product_tiles import has_panels
+from treadle.jit.schedule.steps.products import Panels
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _MIN_HALVED = 4
@@ -48,8 +48,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         )
         return
     shape, right = t.shape(node), node.operands[1]
-    is_wide = isinstance(node.shape[-1], int) and node.shape[-1] > 1
-    has_rows = node.dtype not in NO_VECTOR_ROWS and is_wide and t.has_rows(right)
+    has_rows, found = has_panels(node) and t.has_rows(right), context.schedule.products[node]
     distribution = context.schedule.distributed.get(node)
     if has_rows and distribution is not None:
         _emit_ahead(context, node, distribution)
@@ -60,47 +59,41 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         dot_products.emit_dot_products(context, node, matrix, buffer)
         t.buffers[node] = buffer
         return
-    cost = per_product(node.dtype, shape[-2]) * _known(inner)
     if has_rows:
-        _emit_by_rows(context, node, buffer, cost, inner)
+        assert found.panels is not None, "a product without panels"
+        _emit_by_rows(context, node, buffer, found.panels, inner)
     else:
+        assert found.elements is not None, "a product that has panels"
         *batch, rows, columns = shape
         with in_chunks(context, rows, (*batch, columns, inner)) as (first, count):
             own = (*batch, count, columns)
-            with parallel_for(context, own, cost * costs.SCALAR_SLOWDOWN) as (*outer, row, column):
+            with parallel_for(context, own, found.elements) as (*outer, row, column):
                 index = (*outer, context.builder.add(first, row), column)
                 t.store(buffer, index, _looped(context, node, index, inner))
     t.buffers[node] = buffer
 
 
 def _emit_by_rows(
-    context: CodegenContext, node: Node, buffer: Buffer, cost: float, inner: Index
+    context: CodegenContext, node: Node, buffer: Buffer, found: Panels, inner: Index
 ) -> None:
     """By blocks of rows and columns; threads share the products, or the parts of a long one."""
     *batches, rows, columns = context.access.shape(node)
     assert isinstance(columns, int)
     is_packed = node.operands[1] in context.access.packed
-    each = cost * _known(rows) * _known(columns)
     if batches and not is_long((rows, columns, inner)):
         with in_chunks(context, batches[0], (*batches[1:], rows, columns, inner), 1) as own:
             first, count = own
-            with parallel_for(context, (count, *batches[1:]), each) as (number, *rest):
+            with parallel_for(context, (count, *batches[1:]), found.batches) as (number, *rest):
                 batch = (context.builder.add(first, number), *rest)
                 whole = (0, rows), (0, columns)
-                emit_product(context, _product(context, node, buffer, batch, *whole))
+                emit_product(context, _product(context, node, buffer, batch, *whole, found))
         return
     with (
         context.builder.nest(batches) as batch,
         columns_in_parts(context, rows, inner, columns, is_packed) as part,
         in_chunks(context, rows, (part[1], inner)) as chunk,
-        parallel_for(context, (), each),
     ):
-        emit_product(context, _product(context, node, buffer, batch, chunk, part))
-
-
-def _known(extent: Index) -> int:
-    """The extent, or an assumed value for it."""
-    return extent if isinstance(extent, int) else costs.ASSUMED_TERMS
+        emit_product(context, _product(context, node, buffer, batch, chunk, part, found))
 
 
 def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution) -> None:
@@ -123,13 +116,15 @@ def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution)
 
 def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.BatchedProducts) -> None:
     left, right = node.operands
+    found = context.schedule.products[node].panels
+    assert found is not None, "a product without panels"
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
             node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],
             lambda row: made.row(left, row),
             lambda k, column: context.access.located(right, (k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
-            (context.access.scope_of(right), made.all.scope), _panel(context, node, (0, 0)),
+            (context.access.scope_of(right), made.all.scope), _panel(context, node, (0, 0)), found,
             has_many_rows=True,
         ))  # fmt: skip
 
@@ -141,6 +136,7 @@ def _product(
     batch: Sequence[Index],
     chunk: tuple[Index, Index],
     part: tuple[Index, int],
+    found: Panels,
 ) -> Product:
     left, right = node.operands
     (first, rows), (first_column, columns) = chunk, part
@@ -157,7 +153,7 @@ def _product(
         lambda k, column: context.access.located(right, (*_batch(right, batch), k, moved(column))),
         lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
         (context.access.scope_of(right), buffer.scope),
-        _panel(context, node, part), _turns(context, node),
+        _panel(context, node, part), found, _is_backward(context, node) if found.turns else None,
     )  # fmt: skip
 
 
@@ -169,19 +165,8 @@ def _panel(context: CodegenContext, node: Node, part: tuple[Index, int]) -> int:
     return packed.panel if part[0] == 0 else 1
 
 
-def _turns(context: CodegenContext, node: Node) -> Any:
-    """Whether this iteration runs backward.
-
-    The end of weights larger than the cache is still cached then.
-    """
-    right = node.operands[1]
-    is_invariant = node.home.is_loop and right.home.depth < node.home.depth
-    if not right.is_static or not node.is_static:
-        return None
-    is_large = right.size * right.dtype.numpy.itemsize > costs.L1_BYTES
-    rows = static_shape(node)[-2]
-    if not is_invariant or not is_large or rows > rows_together(rows, context.builder.target):
-        return None
+def _is_backward(context: CodegenContext, node: Node) -> Any:
+    """Whether this iteration runs backward: every second one does."""
     return context.builder.builder.trunc(
         context.builder.index(context.access.counters[node.home]), I1
     )

@@ -21,8 +21,12 @@ from treadle.jit.codegen.llvm_types import I1, I32, I64, VOID, memory_type, regi
 from treadle.jit.codegen.ops.vector_product import Product, multiply_add
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.schedule.cost_model import per_product
-from treadle.jit.schedule.layouts.product_tiles import lanes_of, rows_together, vectors_together
+from treadle.jit.schedule.layouts.product_tiles import (
+    alike_panels,
+    lanes_of,
+    rows_together,
+    vectors_together,
+)
 
 _MIN_ACCUMULATORS = 8
 """Independent sums that hide the latency of a multiply-add."""
@@ -71,9 +75,9 @@ def _rows(
     blocks = w.split(w.add(product.rows, most - 1), most)[0] if has_one_code else full
     if full != 0:
         size = (blocks, most * vectors * _lanes(context, product), product.inner)
-        with parallel_range(
-            context, blocks, per_product(product.dtype, product.rows), size=size
-        ) as number:
+        is_shared = 0 < product.found.row_vectors <= vectors
+        cost = product.found.nanoseconds
+        with parallel_range(context, blocks, cost, size, is_shared=is_shared) as number:
             part = context.builder
             rows = _rows_from(context, part.multiply(number, most), most)
             last = part.add(product.rows, -1)
@@ -100,17 +104,14 @@ def _panels(
     context: CodegenContext, product: Product, most: int
 ) -> Iterator[tuple[Index, int, int]]:
     """(first column, vectors, columns of the last) of panels that cover all columns evenly."""
-    lanes, (alike, wide) = _lanes(context, product), _alike(context, product, most)
+    lanes, found = _lanes(context, product), product.found
+    alike, wide = alike_panels(product.columns, lanes, most)
     vectors = -(-product.columns // lanes)
     tail = product.columns - (vectors - 1) * lanes
     if alike:
         size = (product.rows, product.inner, alike * wide * lanes)
         with parallel_range(
-            context,
-            alike,
-            per_product(product.dtype, product.rows),
-            size=size,
-            turned=product.turned,
+            context, alike, found.nanoseconds, size, product.turned, is_shared=found.columns
         ) as panel:
             yield context.builder.multiply(panel, wide * lanes), wide, lanes
     first = alike * wide
@@ -118,16 +119,6 @@ def _panels(
         count = min(vectors - first, most)
         yield first * lanes, count, tail if first + count == vectors else lanes
         first += count
-
-
-def _alike(context: CodegenContext, product: Product, most: int) -> tuple[int, int]:
-    """The number of equal panels, and the number of vectors in each."""
-    lanes = _lanes(context, product)
-    vectors = -(-product.columns // lanes)
-    number = -(-vectors // most)
-    wide = vectors // number
-    tail = product.columns - (vectors - 1) * lanes
-    return number - 1 if tail < lanes or vectors % number else number, wide
 
 
 def _block(context: CodegenContext, product: Product, block: _Block) -> None:

@@ -21,6 +21,7 @@ from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, View
 from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.parallelism import in_rows, shares_items
 from treadle.jit.schedule.storage import transposed_axes
 
 Indices = tuple[Index, ...]
@@ -49,7 +50,9 @@ def copy_view(
     if axes is None:
         with (
             long_axis_in_chunks(context, shape, cost) as (axis, start, extents),
-            parallel_for(context, extents, cost) as index,
+            parallel_for(
+                context, extents, in_rows(cost, extents, context.kernel.parallel_threshold_ns)
+            ) as index,
             context.access.scope(),
         ):
             own = moved_along(context, index, axis, start)
@@ -99,7 +102,8 @@ def _some(context: CodegenContext, count: Index, cost: float) -> Iterator[Index]
         with context.builder.range(0) as number:
             yield number
         return
-    with parallel_range(context, count, cost) as number:
+    is_shared = shares_items(count, cost, (), context.kernel.parallel_threshold_ns)
+    with parallel_range(context, count, cost, is_shared=is_shared) as number:
         yield number
 
 

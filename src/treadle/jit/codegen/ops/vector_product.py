@@ -11,11 +11,10 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.scalar.exp_log import fma
-from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node
-
-NO_VECTOR_ROWS = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
-"""Dtypes with different representations in memory and in registers."""
+from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS
+from treadle.jit.schedule.steps.products import Panels
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -24,7 +23,8 @@ class Product:
 
     `left` returns a reader of a row's elements, `right` and `result` return the address of a row
     from a column on; `scopes` are their alias scopes. `panel`: the columns of the panels in which
-    the right operand is packed; if 0, the elements of a whole row are neighbours. If `is_backward`
+    the right operand is packed; if 0, the elements of a whole row are neighbours; `found`: what
+    threads share. If `is_backward`
     holds at run time, the order is reversed. `has_many_rows`: their number is not known, and more
     than those of a tile in most runs.
     """
@@ -38,6 +38,7 @@ class Product:
     result: Callable[[Index, Index], Any]
     scopes: tuple[str, str]
     panel: int
+    found: Panels
     is_backward: Any = None
     has_many_rows: bool = False
 

@@ -1,10 +1,10 @@
 """Outlines loop nests of a large kernel into functions, and merges equal functions.
 
 LLVM's compile time grows with the square of a function's size: a decoder of twelve layers in one
-function took minutes. `schedule/step_functions.py` says of which kernels. The code of a step with a
-single exit is moved out, with its inputs as arguments and memory for its few results; or else the
-nests inside it. The layers of a network become the same functions over different memory and
-numbers. Which code has a single exit, and which functions are equal, only their text tells.
+function took minutes. `schedule/steps/step_functions.py` says of which kernels. The code of a step
+with a single exit is moved out, with its inputs as arguments and memory for its few results; or
+else the nests inside it. The layers of a network become the same functions over different memory
+and numbers. Which code has a single exit, and which functions are equal, only their text tells.
 """
 
 from __future__ import annotations

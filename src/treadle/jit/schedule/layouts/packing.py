@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.ir import DType
-from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Block,
     Branch,
@@ -27,7 +25,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
-from treadle.jit.schedule.layouts.product_tiles import panel_columns
+from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS, panel_columns
 from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _MIN_PACKED_ELEMENTS = 4096
@@ -119,7 +117,7 @@ def _is_packed(product: Node, loop: Loop, facts: _Facts) -> bool:
 def _is_worth_it(matrix: Node) -> bool:
     rows, columns = static_shape(matrix)
     is_large = rows * columns >= _MIN_PACKED_ELEMENTS and columns >= 2
-    return is_large and matrix.dtype not in (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+    return is_large and matrix.dtype not in NO_VECTOR_ROWS
 
 
 def _least(matrix: Node, products: Sequence[Node], loop: Loop, facts: _Facts) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.ir import DType
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Node, Number, static_shape
 from treadle.jit.kernel.target import Target
 
@@ -21,6 +22,9 @@ _PANEL_VECTORS = 4
 """The most vectors in a row of a panel; a single row takes up to 16 from several panels."""
 _REGISTERS_PER_ROW = 4
 """The vector registers for each row of a tile."""
+_MOST_DOTS = 8
+NO_VECTOR_ROWS = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+"""Dtypes with different representations in memory and in registers."""
 
 
 def rows_together(rows: Number | None, target: Target) -> int:
@@ -40,6 +44,26 @@ def lanes_of(dtype: DType, columns: int, target: Target) -> int:
     while lanes >= 2 * columns:
         lanes //= 2
     return lanes
+
+
+def has_panels(product: Node) -> bool:
+    """Whether a product has vectors of columns, if its right operand has its rows in memory."""
+    columns = product.shape[-1]
+    return product.dtype not in NO_VECTOR_ROWS and isinstance(columns, int) and columns > 1
+
+
+def alike_panels(columns: int, lanes: int, most: int) -> tuple[int, int]:
+    """The number of equal panels that cover the columns, and of vectors in each, at most `most`."""
+    vectors = -(-columns // lanes)
+    number = -(-vectors // most)
+    wide = vectors // number
+    tail = columns - (vectors - 1) * lanes
+    return number - 1 if tail < lanes or vectors % number else number, wide
+
+
+def dots_together(rows: int, target: Target) -> int:
+    """The dot products of each row that run side by side."""
+    return max(min(target.registers // 2 // rows, _MOST_DOTS), 1)
 
 
 def panel_columns(matrix: Node, rows: Sequence[Number | None], target: Target) -> int:

@@ -1,0 +1,1 @@
+"""Schedules of steps: which become functions, and what threads share of products."""

@@ -1,0 +1,101 @@
+"""What threads share of matrix products: decided before any code, printed, and followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from tests.jit.schedule.test_pipelines import STACKED
+from treadle.jit.codegen import emit_kernel
+from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.schedule import Schedule, schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
+
+TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
+PRODUCT = """kernel parallel_threshold_ns=1500
+  %n: int64[] = input 0
+  %a: float32[LEFT] = input 1
+  %b: float32[RIGHT] = input 2
+  %c: float32[RESULT] = matmul %a, %b
+  return %c"""
+TRANSPOSED = """kernel parallel_threshold_ns=1500
+  %a: float32[LEFT] = input 0
+  %w: float32[STORED] = input 1
+  %b: float32[RIGHT] = view (i1, i0) of %w
+  %c: float32[RESULT] = matmul %a, %b
+  return %c"""
+
+
+def schedule_of(text: str, left: str, right: str, result: str) -> Schedule:
+    stored = ",".join(right.split(",")[::-1])
+    for name, shape in (("LEFT", left), ("RIGHT", right), ("RESULT", result), ("STORED", stored)):
+        text = text.replace(name, shape)
+    return schedule_kernel(kernel_of(text), TARGET)
+
+
+def words_of(schedule: Schedule) -> list[str]:
+    lines = (line.strip() for line in show_schedule(schedule).splitlines())
+    found = (line.partition("product: ")[2] for line in lines if "product: " in line)
+    return [line.partition("], ")[2] for line in found]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result", "words"),
+    [
+        ("1,256", "256,512", "1,512", "in panels, shared by threads along its columns"),
+        ("1,64", "64,64", "1,64", "in panels"),
+        ("1,256", "256,256", "1,256", "in panels"),  # one panel of columns
+        ("64,256", "256,32", "64,32", "in panels, shared by threads along its rows"),
+        ("8,4096", "4096,32", "8,32", "in panels"),  # one block of rows, one panel of columns
+        ("n,16", "16,16", "n,16", "in panels, shared by threads along its rows"),
+        ("16,32,32", "16,32,32", "16,32,32", "in panels, shared by threads along axis 0"),
+        ("2,16,16", "2,16,16", "2,16,16", "in panels"),
+        ("512,64", "64,1", "512,1", "element by element, shared by threads along axis 0"),
+        ("32,64", "64,1", "32,1", "element by element"),
+    ],
+)
+def test_threads_share_what_is_long_enough(left, right, result, words):
+    schedule = schedule_of(PRODUCT, left, right, result)
+    assert words_of(schedule) == [words]
+    shared = dict(emit_kernel(schedule.kernel, (), TARGET).counts).get("shared", 0)
+    assert bool(shared) == ("shared" in words)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [(512, "dot products, shared by threads along axis 1"), (32, "dot products")],
+)
+def test_threads_share_the_columns_of_dot_products(columns, words):
+    schedule = schedule_of(TRANSPOSED, "1,128", f"128,{columns}", f"1,{columns}")
+    assert words_of(schedule) == [words]
+    shared = dict(emit_kernel(schedule.kernel, (), TARGET).counts).get("shared", 0)
+    assert shared == ("shared" in words)
+
+
+def test_without_threads_nothing_is_shared():
+    alone = PRODUCT.replace(" parallel_threshold_ns=1500", "")
+    assert words_of(schedule_of(alone, "1,256", "256,512", "1,512")) == ["in panels"]
+
+
+def test_rows_of_few_vectors_are_shared_where_those_of_many_are_not():
+    """A panel of two vectors takes half the time of one of four."""
+    schedule = schedule_of(PRODUCT, "32,64", "64,48", "32,48")
+    (found,) = schedule.products.values()
+    assert found.panels is not None
+    assert found.panels.row_vectors == 2
+
+
+def test_a_product_in_a_stage_of_a_pipeline_has_one_thread():
+    wide = kernel_of(STACKED.replace("32,32", "512,512").replace("1,32", "1,512"))
+    apart, together = (schedule_kernel(wide, TARGET, has_pool=each) for each in (False, True))
+    assert not apart.pipelines.found
+    assert together.pipelines.found
+    assert all("shared" in words for words in words_of(apart))
+    assert not any("shared" in words for words in words_of(together))
+
+
+def test_a_loop_that_reads_a_large_matrix_turns_back():
+    large = kernel_of(STACKED.replace("32,32", "512,512").replace("1,32", "1,512"))
+    found = words_of(schedule_kernel(large, TARGET))
+    assert sum("backward" in words for words in found) == 3  # the fourth is distributed
+    assert not any("backward" in words for words in words_of(schedule_of(STACKED, "", "", "")))
