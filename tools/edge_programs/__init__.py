@@ -16,9 +16,10 @@
     ended       conditions that the loop computes, and iterations before they are met
     chosen      the place and value of maxima and minima, and walks back over the places
     resized     arrays that change their extents from iteration to iteration
+    narrow      whole numbers of few and of many bits, at the borders of 32 and of 64
 
-Numbers are whole and small, so that every order of sums gives the same bits. Extents are declared
-or open; loops run 0, 1, 2 or more times.
+Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
+declared or open; loops run 0, 1, 2 or more times.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
 from tools.edge_programs.matrices import chosen, layers, products
+from tools.edge_programs.narrow import narrow
 from tools.edge_programs.panels import panels
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
@@ -43,7 +45,7 @@ FAMILIES: Mapping[str, Family] = {
     "stencil": stencil, "rows": rows, "grid": grid, "stacked": stacked, "updates": updates,
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
-    "registers": registers, "panels": panels,
+    "registers": registers, "panels": panels, "narrow": narrow,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

@@ -317,7 +317,8 @@ class Kernel:
     limit of the run is exceeded. A loop nest that takes `parallel_threshold_ns` nanoseconds or more
     runs on several threads; 0: none does. `assumes`: some guards hold in most runs only, and a
     kernel without them can be made. `is_profiled`: the kernel tells how long its parts take.
-    `is_recorded`: it tells how many rows of each stacked result it has written.
+    `is_recorded`: it tells how many rows of each stacked result it has written. `narrowed` is the
+    number of values computed in 32 bits where the program has 64, for `explain`.
     """
 
     inputs: tuple[Node, ...]
@@ -331,6 +332,7 @@ class Kernel:
     assumes: bool = False
     is_profiled: bool = False
     is_recorded: bool = False
+    narrowed: int = 0
 
     @property
     def counts_loops(self) -> bool:

@@ -1,5 +1,6 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
+    whole numbers of few bits          in 32 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
@@ -20,6 +21,7 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
+from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.branch_to_select import with_selects
@@ -30,9 +32,9 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
-    with_scan_slices, with_row_loops, with_sunk_producers, with_simple_carried_values,
-    with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
+    with_simple_carried_values, with_scan_slices, with_row_loops, with_sunk_producers,
+    with_simple_carried_values, with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 

@@ -1,0 +1,237 @@
+"""Ranges of whole numbers: the least and the greatest number that an element of a node can be.
+
+Interval analysis. Inputs may be any number of their type; comparisons, casts from narrow types,
+masks, remainders and positions have narrower bounds. A carried value's bounds are assumed, and
+widened until no iteration leaves them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from treadle.ir import DType
+from treadle.jit.kernel.element_types import is_signed
+from treadle.jit.kernel.ir import (
+    Block,
+    CarriedArg,
+    Concat,
+    Constant,
+    Elementwise,
+    Gather,
+    InductionVar,
+    Iota,
+    Loop,
+    Node,
+    Reduce,
+    Reshape,
+    Result,
+    ScanSlice,
+    Take,
+    View,
+)
+from treadle.jit.kernel.traversal import inner_blocks
+
+Range = tuple[int, int]
+"""The least and the greatest number."""
+_MAX_CONSTANT = 2**16
+"""The most elements of a constant that are looked at."""
+_MAX_VISITS = 4000
+"""The most nodes that are looked at, of loops in loops many times."""
+_UNIONS, _ROUNDS = 2, 8
+"""How often bounds grow by what an iteration adds, and how often in all."""
+
+
+class TooLong(Exception):
+    """The kernel has too many nodes."""
+
+
+def bounds_of(dtype: DType) -> Range | None:
+    """The numbers of a type; None for floats."""
+    if dtype is DType.BOOL:
+        return 0, 1
+    if dtype.numpy.kind not in "iu":
+        return None
+    least = -(1 << (dtype.bits - 1)) if is_signed(dtype) else 0
+    return least, least + (1 << dtype.bits) - 1
+
+
+def is_within(inner: Range, outer: Range) -> bool:
+    """Whether a range is part of another one."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _union(*ranges: Range) -> Range:
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _ends(function: Callable[[int, int], int], one: Range, other: Range) -> Range:
+    """The range of a function that is monotonic in each operand."""
+    found = [function(x, y) for x in one for y in other]
+    return min(found), max(found)
+
+
+def _bits(one: Range, other: Range) -> Range:
+    """Of `or` and `xor`: as many bits as the longer operand has."""
+    count = max((~end if end < 0 else end).bit_length() for end in (*one, *other))
+    return (0 if min(one[0], other[0]) >= 0 else -(1 << count)), (1 << count) - 1
+
+
+def _and(one: Range, other: Range) -> Range:
+    """At most the least operand that is never negative."""
+    highest = [high for low, high in (one, other) if low >= 0]
+    return (0, min(highest)) if highest else _bits(one, other)
+
+
+def _mod(number: Range, divisor: Range) -> Range | None:
+    """The remainder with the sign of a divisor that is positive."""
+    if divisor[0] <= 0:
+        return None
+    return number if number[0] >= 0 and number[1] < divisor[0] else (0, divisor[1] - 1)
+
+
+def _div(number: Range, divisor: Range) -> Range | None:
+    """The quotient by a positive divisor, rounded toward zero."""
+    if divisor[0] <= 0:
+        return None
+    return _ends(lambda x, y: x // y if x >= 0 else -(-x // y), number, divisor)
+
+
+def _abs(number: Range) -> Range:
+    least = 0 if number[0] <= 0 <= number[1] else min(map(abs, number))
+    return least, max(map(abs, number))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Range | None]] = {
+    "add": lambda one, other: (one[0] + other[0], one[1] + other[1]),
+    "sub": lambda one, other: (one[0] - other[1], one[1] - other[0]),
+    "mul": lambda one, other: _ends(operator.mul, one, other),
+    "min": lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    "max": lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
+    "neg": lambda number: (-number[1], -number[0]),
+    "abs": _abs, "and": _and, "or": _bits, "xor": _bits, "mod": _mod, "div": _div,
+    "cast": lambda number: number,
+    "where": lambda _, one, other: _union(one, other),
+}  # fmt: skip
+"""The range of a function's results, from those of its operands; before numbers wrap around."""
+
+
+@dataclass(eq=False, slots=True)
+class ValueRanges:
+    """The range of each node of whole numbers; `_assumed` of carried values, `_ends` of results."""
+
+    known: dict[Node, Range] = field(default_factory=dict)
+    _assumed: dict[Node, Range] = field(default_factory=dict)
+    _ends: dict[tuple[Node, int], Range | None] = field(default_factory=dict)
+    _loops: dict[Block, Loop] = field(default_factory=dict)
+    _visits: int = 0
+
+    def write(self, block: Block) -> None:
+        """Find the ranges of a block's nodes; raises TooLong."""
+        self._visits += len(block.nodes)
+        if self._visits > _MAX_VISITS:
+            raise TooLong
+        for node in block.nodes:
+            if isinstance(node.op, Loop):
+                self._write_loop(node, node.op)
+                continue
+            for inner in inner_blocks(node):
+                self.write(inner)
+            bounds = bounds_of(node.dtype)
+            if bounds is not None:
+                found = self._found(node)
+                self.known[node] = found if found and is_within(found, bounds) else bounds
+
+    def _found(self, node: Node) -> Range | None:
+        """The range of a node, if its operands have one and it is known how it follows."""
+        match node.op:
+            case Constant(array=array):
+                is_read = 0 < array.size <= _MAX_CONSTANT
+                return (int(array.min()), int(array.max())) if is_read else None
+            case CarriedArg():
+                return self._assumed.get(node)
+            case Result(number=number):
+                return self._ends.get((node.operands[0], number))
+            case Iota():
+                return _positions(node.shape[0])
+            case InductionVar():
+                loop = self._loops[node.home]
+                return _positions(loop.extent if loop.length is None else loop.length)
+        operands = [self.known[each] for each in node.operands if each in self.known]
+        return _of_operands(node, operands) if len(operands) == len(node.operands) else None
+
+    def _write_loop(self, node: Node, op: Loop) -> None:
+        """Find bounds of the carried values that hold before and after every iteration."""
+        self._loops[op.body] = op
+        first = dict(zip(op.states, node.operands[op.has_trip + op.has_condition :], strict=True))
+        initial = {s: self.known[first[s]] for s in op.states if first[s] in self.known}
+        found, after = initial, self._after(op, initial)
+        for turn in range(_ROUNDS):
+            grown = [state for state in found if not is_within(after[state], found[state])]
+            if not grown:
+                break
+            wider = {
+                state: _wider(state.dtype, found[state], after[state], turn) for state in grown
+            }
+            found = {**found, **wider}
+            after = self._after(op, found)
+        else:
+            found = {}
+            self._after(op, found)
+        exact = {state: _union(initial[state], after[state]) for state in found}
+        if exact != found:
+            after = self._after(op, exact)
+            if all(is_within(after[state], exact[state]) for state in exact):
+                found = exact
+            else:
+                self._after(op, found)
+        stacked = enumerate((stack.element for stack in op.stacks), len(op.states))
+        values = {number: self.known.get(element) for number, element in stacked}
+        values |= {number: found.get(state) for number, state in enumerate(op.states)}
+        self._ends |= {(node, number): each for number, each in values.items()}
+
+    def _after(self, op: Loop, assumed: Mapping[Node, Range]) -> Mapping[Node, Range]:
+        """The ranges of the next carried values, if the carried values have these."""
+        for state in op.states:
+            self._assumed.pop(state, None)
+        self._assumed.update(assumed)
+        self.write(op.body)
+        pairs = zip(op.states, op.nexts, strict=True)
+        return {state: self.known[after] for state, after in pairs if state in assumed}
+
+
+def _of_operands(node: Node, operands: Sequence[Range]) -> Range | None:
+    """The range of a node that follows from those of its operands."""
+    match node.op:
+        case Elementwise(function=function) if function in FUNCTIONS:
+            return FUNCTIONS[function](*operands)
+        case View() | Reshape() | ScanSlice() | Take() | Gather() | Reduce(function="max" | "min"):
+            return operands[0]
+        case Concat():
+            return _union(*operands)
+        case Reduce(function="add", axes=axes):
+            return _summed(operands[0], [node.operands[0].shape[axis] for axis in axes])
+    return None
+
+
+def _wider(dtype: DType, old: Range, new: Range, turn: int) -> Range:
+    """Both ranges; in later turns a bound that moved goes as far as 32 bits, and then all, go."""
+    if turn < _UNIONS:
+        return _union(old, new)
+    limits = bounds_of(DType.INT32 if turn < _ROUNDS // 2 else dtype)
+    assert limits is not None
+    moved = limits[0] if new[0] < old[0] else old[0], limits[1] if new[1] > old[1] else old[1]
+    return _union(moved, new)
+
+
+def _positions(extent: object) -> Range | None:
+    return (0, max(extent - 1, 0)) if isinstance(extent, int) else None
+
+
+def _summed(each: Range, extents: Sequence[object]) -> Range | None:
+    if not all(isinstance(extent, int) for extent in extents):
+        return None
+    count = prod(extent for extent in extents if isinstance(extent, int))
+    return each[0] * count, each[1] * count
