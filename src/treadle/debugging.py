@@ -278,7 +278,10 @@ class Debugger:
         goes_on = run.go_on()
         if run.failure is not None:
             failure, run.failure = run.failure, None
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # it refers to this frame
         if not goes_on:
             return False
         self._at = len(self._history) - 1

@@ -1,6 +1,7 @@
 """A session that is dropped is freed at once, without Python's cycle collector."""
 
 import gc
+import time
 
 import numpy as np
 import pytest
@@ -84,4 +85,72 @@ def test_ten_native_sessions_leave_no_objects(source, monkeypatch):
             use()
         assert len(gc.get_objects()) < before + 10
     finally:
+        gc.enable()
+
+
+PRODUCT = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[n, m] x, float[k, j] y) => (float[a, b] z) { z = MatMul (x, y) }"""
+UNKNOWN = """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+g (float[n, m] x, float[k, j] y) => (float[] z) {
+  z = com.microsoft.MatMulNBits <K = 8, N = 8, bits = 4, block_size = 16> (x, y, y)
+}"""
+REFUSED = """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+g (float[2] x) => (float[2] z) { z = com.microsoft.RotaryEmbedding (x, x, x, x) }"""
+GATHERED = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[3] x, int64 n) => (float y, float[t] z) {
+  o = Constant <value = float {0.0}> ()
+  y, z = Loop (n, , o) <body = b (int64 i, bool c, float h) => (bool d, float g, float e) {
+    d = Identity (c)
+    e = Gather (x, i)
+    g = Add (h, e)
+  }>
+}"""
+ONES = np.ones((2, 3), np.float32)
+FAILURES = {
+    "a product that does not fit": (PRODUCT, {"x": ONES, "y": ONES}, {}),
+    "an operator without a kernel": (UNKNOWN, {"x": ONES, "y": ONES}, {}),
+    "an operator that no engine accepts": (REFUSED, {"x": ONES[0, :2]}, {}),
+    "an index beyond the end": (GATHERED, {"x": ONES[0], "n": np.array(7)}, {}),
+    "too many iterations": (LOOP, {"x": ONES[0], "n": np.array(7)}, {"max_iterations": 2}),
+    "too many bytes": (GATHERED, {"x": ONES[0], "n": np.array(3)}, {"max_bytes": 1}),
+    "too long": (LOOP, {"x": ONES[0], "n": np.array(10**9)}, {"max_seconds": 0.01}),
+    "inputs of another type": (LOOP, {"x": ONES[0], "n": ONES}, {}),
+    "an input left out": (LOOP, {"x": ONES[0]}, {}),
+}
+
+
+def _wait_for_abandoned_work():
+    """Wait until no thread holds a session of a run that is over."""
+    for _ in range(200):
+        if not any(isinstance(each, treadle.InferenceSession) for each in gc.get_objects()):
+            return
+        time.sleep(0.05)
+    raise AssertionError("a session is still alive")
+
+
+@pytest.mark.parametrize("engines", [None, ("interp",), ("jit", "interp"), ("onnxruntime",)])
+@pytest.mark.parametrize(("source", "feed", "bounds"), FAILURES.values(), ids=FAILURES)
+def test_a_failure_leaves_no_cycles(source, feed, bounds, engines):
+    def use():
+        treadle.InferenceSession(source, engines=engines).run(
+            None, feed, treadle.RunOptions(**bounds)
+        )
+
+    def fail():
+        with pytest.raises(treadle.TreadleError):
+            use()
+
+    fail()
+    gc.collect()
+    gc.disable()
+    try:
+        fail()
+        _wait_for_abandoned_work()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        kept = [each for each in gc.garbage if type(each).__module__.startswith("treadle.")]
+        assert not kept
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
         gc.enable()

@@ -35,14 +35,11 @@ def _instructions(plan: BlockPlan, define: Define | None) -> Iterator[Instructio
             try:
                 yield prepare_step(step, paths[step], body, define)
             except Unsupported as error:
-                raise _with_refusals(error, paths[step], region.refusals.get(step, "")) from error
-
-
-def _with_refusals(error: Unsupported, path: str, refusals: str) -> Unsupported:
-    """The error of a step that interp cannot run, with the other engines' reasons for declining."""
-    if not refusals or error.path != path:
-        return error
-    return Unsupported(error.op, error.version, f"{error.why}; {refusals}", path)
+                refusals = region.refusals.get(step, "")
+                if not refusals or error.path != paths[step]:
+                    raise
+                why = f"{error.why}; {refusals}"
+                raise Unsupported(error.op, error.version, why, paths[step]) from error
 
 
 def _delegated(region: Region, paths: Mapping[Step, str], define: Define | None) -> Instruction:

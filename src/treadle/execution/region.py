@@ -35,7 +35,7 @@ def prepare_region(
         iterations: Iterations,
     ) -> Sequence[Any]:
         if region.otherwise is None or not context.falls_back:
-            raise with_location(refusal.error, path, iterations) from refusal
+            raise with_location(_anew(refusal.error), path, iterations) from refusal
         try:
             if not fallback:
                 told = path, region.engine, refusal.error.reason
@@ -45,7 +45,7 @@ def prepare_region(
             with ops.ignore_fp_warnings():
                 results = fallback[0](operands, context, iterations)
         except Unsupported:
-            raise with_location(refusal.error, path, iterations) from refusal
+            raise with_location(_anew(refusal.error), path, iterations) from refusal
         if refusal.answered is not None:
             refusal.answered()
         context.declined = known  # regions of the fallback are not planned again
@@ -68,6 +68,14 @@ def _note(refusal: FallbackRequired, region: Region, context: RunContext) -> Non
     context.outputs_may_alias = True
     if refusal.is_lasting:
         context.decline(region, refusal.error.reason)
+
+
+def _anew(error: RunError) -> RunError:
+    """An equal error to raise: a refusal whose error is raised from it refers to itself.
+
+    Such a cycle keeps the session, with the threads of its engines, until cycles are collected.
+    """
+    return type(error)(error.reason, error.path, error.iterations)
 
 
 def _located(error: RunError, path: str, iterations: Iterations) -> RunError:

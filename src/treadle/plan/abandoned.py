@@ -120,9 +120,14 @@ class _Job(Generic[T]):
             self.done.set()
 
     def result(self) -> T:
-        if self.failure is not None:
-            raise self.failure
-        return self.outcome[0]
+        """The result of the work, or its failure; may be called once."""
+        failure, self.failure = self.failure, None
+        if failure is None:
+            return self.outcome[0]
+        try:
+            raise failure
+        finally:
+            del failure  # it refers to this frame
 
 
 def _wait_for(left: threading.Thread, context: BoundedRun) -> None:

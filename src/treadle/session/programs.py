@@ -164,7 +164,10 @@ class Programs:
                 if engines is asked:
                     refused = error
         assert refused is not None
-        raise refused
+        try:
+            raise refused
+        finally:
+            del refused  # an error refers to this frame, and with it to all engines
 
     def _engines_for(self, mode: RunMode) -> tuple[Engine, ...]:
         """The engines; limits of a run are left to engines that enforce them."""

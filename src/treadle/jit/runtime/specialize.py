@@ -230,7 +230,10 @@ def specialize(
         if isinstance(other, Kernel) and _is_fewer(other, found):
             return other
     if isinstance(found, Declined):
-        raise found
+        try:
+            raise found
+        finally:
+            del found  # it refers to this frame
     return found
 
 
