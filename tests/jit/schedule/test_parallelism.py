@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.jit.kernel_text import kernel_of
+from tests.jit.schedule.test_pipelines import STACKED
 from treadle.jit.codegen import emit_kernel
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
@@ -87,3 +88,50 @@ def test_threads_divide_all_elements_where_they_are_one_row(size, nanoseconds, f
 def test_one_thread_shares_nothing():
     assert in_rows(1.0, (512, 512), 0).shared_axis is None
     assert all_as_one(1.0, 10**6, 0).shared_axis is None
+
+
+COPIES = """kernel parallel_threshold_ns=1500
+  %x: float32[256,300] = input 0
+  %y: float32[16,24] = input 1
+  %a: float32[300,300] = input 2
+  %left: float32[64,300] = input 3
+  %w: float32[300,256] = view (i1, i0) of %x
+  %v: float32[24,16] = view (i1, i0) of %y
+  %c: float32[64,256] = matmul %left, %w
+  %1 = loop length 6 extent 6 carries %s = %a
+    %s: float32[300,300] = carried 0
+    %next: float32[300,300] = sin %s
+    yield %next
+  %2: float32[300,300] = result 0 of %1
+  return %2, %v, %c, %left"""
+
+
+def test_long_copies_are_shared():
+    kernel = kernel_of(COPIES)
+    schedule = schedule_kernel(kernel, TARGET)
+    text = show_schedule(schedule)
+    assert "main: copy: view: float32[300,256], in tiles, shared by threads\n" in text
+    large, small, _, row_major = (schedule.copied(each, kernel.main) for each in kernel.results)
+    assert (large.shared_axis, row_major.shared_axis) == (0, None)
+    assert small.by_tiles is not None
+    assert small.by_tiles.shared_axis is None
+    # the view and the product; what runs for one tile is not
+    assert dict(emit_kernel(kernel, (), TARGET).counts)["shared"] == 2
+
+
+def test_copies_in_a_tiled_loop_are_not_shared():
+    kernel = kernel_of(COPIES)
+    schedule = schedule_kernel(kernel, TARGET)
+    (loop,) = schedule.loops
+    assert "tiles of" in show_schedule(schedule)
+    found = schedule.copied(kernel.results[0], loop.op.body)
+    assert (found.shared_axis, found.by_index.shared_axis) == (None, None)
+
+
+def test_copies_in_a_stage_of_a_pipeline_are_not_shared():
+    kernel = kernel_of(STACKED.replace("32,32", "512,512").replace("1,32", "1,512"))
+    schedule = schedule_kernel(kernel, TARGET)
+    matrix = kernel.inputs[-1]
+    assert schedule.copied(matrix, kernel.main).shared_axis == 0
+    for loop in schedule.loops:
+        assert schedule.copied(matrix, loop.op.body).shared_axis is None

@@ -59,7 +59,6 @@ from treadle.jit.kernel.ir import (
     View,
     static_shape,
 )
-from treadle.jit.schedule.cost_model import per_element
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.storage import Storage
 
@@ -179,8 +178,7 @@ def _state(context: CodegenContext, node: Node) -> None:
 def _computed(context: CodegenContext, node: Node) -> None:
     if context.access.storage_of(node) is Storage.BUFFER:
         access, buffer = context.access, allocate(context, node)
-        cost = per_element(access.places, access.buffers, (node,))
-        copy_view(context, node, buffer, cost, access.compute)
+        copy_view(context, node, buffer, context.schedule.parallelism_of(node), access.compute)
         access.buffers[node] = buffer
         return
     _elements(context, node, lambda index: context.access.compute(node, index))
@@ -209,7 +207,7 @@ def _join(context: CodegenContext, node: Node) -> None:
         return
     buffer = concat_in_place.written_whole(context, node)
     if not concat_in_place.interleaved_into(context, node, buffer):
-        join_into(context, buffer, op.axis, 0, node.operands, join=node)
+        join_into(context, buffer, op.axis, 0, node.operands, node.home, join=node)
     context.access.buffers[node] = buffer
 
 

@@ -122,13 +122,14 @@ def _put(context: CodegenContext, home: BranchResult | None, result: Node, block
         return
     if home.memory is not None:
         if context.access.buffers.get(result) is not home.memory:
-            copy_node(context, result, home.memory)
+            copy_node(context, result, home.memory, block)
     elif home.scratch is not None:
         found = context.access.buffers.get(result) if result.home is block else None
         if found is not None and found.owner is not None and found.scope == home.scope:
             home.scratch.exchange(context.builder, found.owner)
         else:
-            copy_node(context, result, allocate_in(context, home.scratch, result, home.scope))
+            buffer = allocate_in(context, home.scratch, result, home.scope)
+            copy_node(context, result, buffer, block)
     for position, variable in enumerate(home.variables):
         index = context.access.unflat(position, static_shape(home.part))
         context.builder.builder.store(context.access.read(result, index), variable)

@@ -19,7 +19,7 @@ from treadle.jit.codegen.parallel import split_nest
 from treadle.jit.codegen.steps.step_function import emit_nest_once
 from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.schedule.fusion import Nest
-from treadle.jit.schedule.parallelism import Parallelism, in_rows
+from treadle.jit.schedule.parallelism import Parallelism
 
 Targets = Mapping[Node, Sequence[Buffer]]
 """The memory each member is written to; its own storage comes first."""
@@ -52,9 +52,7 @@ def _write(context: CodegenContext, nest: Nest, found: Parallelism, targets: Tar
         with each_position(context, context.access.size(nodes[0]), found) as position:
             _element(context, nodes, targets, Flat(position))
     else:
-        if found.vector_axis is None:  # memory with strides asks for an index along each axis
-            found = in_rows(found.nanoseconds, shape, context.kernel.parallel_threshold_ns)
-        with each_index(context, shape, found) as index:
+        with each_index(context, shape, found.by_index or found) as index:
             _element(context, nodes, targets, index)
 
 

@@ -30,7 +30,7 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.safepoint import acquire_gil, release_gil
 from treadle.jit.host.calls import SHAPE_WORDS_PER_RESULT, count_words
-from treadle.jit.kernel.ir import HostCall, Node, static_shape
+from treadle.jit.kernel.ir import Block, HostCall, Node, static_shape
 from treadle.jit.kernel.traversal import is_known_kind
 
 
@@ -38,7 +38,7 @@ def emit_host_call(context: CodegenContext, node: Node) -> None:
     """Emit the call; its results go to `context.results`, with their dynamic extents."""
     op = node.op
     assert isinstance(op, HostCall)
-    wholes = [_whole(context, operand) for operand in node.operands]
+    wholes = [_whole(context, operand, node.home) for operand in node.operands]
     words = _Words(context, node)
     for operand, buffer in zip(node.operands, wholes, strict=True):
         words.put(buffer.pointer)
@@ -113,7 +113,7 @@ def _told(context: CodegenContext, number: int, words: _Words) -> _Told:
     )
 
 
-def _whole(context: CodegenContext, operand: Node) -> Buffer:
+def _whole(context: CodegenContext, operand: Node, block: Block) -> Buffer:
     """Memory that holds all elements of the operand in order."""
     if context.access.is_in_memory(operand):
         buffer = context.access.buffer(operand)
@@ -125,7 +125,7 @@ def _whole(context: CodegenContext, operand: Node) -> Buffer:
         buffer = allocate_in(
             context, new_heap_buffer(context), operand, context.access.aliases.fresh()
         )
-    copy_node(context, operand, buffer)
+    copy_node(context, operand, buffer, block)
     return buffer
 
 

@@ -20,9 +20,9 @@ from treadle.jit.codegen.parallel import (
     parallel_positions,
     positions,
 )
-from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.cost_model import COPIED, per_read
-from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
+from treadle.jit.kernel.ir import Block, Node, static_shape
+from treadle.jit.schedule.cost_model import COPIED
+from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import Storage
 
 
@@ -45,14 +45,6 @@ def each_position(context: CodegenContext, size: Index, found: Parallelism) -> I
 
 
 @contextmanager
-def each_copied(context: CodegenContext, size: Index, cost: float = COPIED) -> Iterator[Index]:
-    """Run the block for the flat position of every element of a copy; `cost` nanoseconds each."""
-    found = all_as_one(cost, size, context.kernel.parallel_threshold_ns)
-    with each_position(context, size, found) as position:
-        yield position
-
-
-@contextmanager
 def each_index(
     context: CodegenContext, shape: Sequence[Index], found: Parallelism
 ) -> Iterator[tuple[Index, ...]]:
@@ -70,25 +62,32 @@ def each_index(
         yield moved_along(context, index, tile.axis, tile.start)
 
 
-def copy_node(context: CodegenContext, source: Node, target: Buffer) -> None:
-    """Copy every element of a node to memory."""
+def move(
+    context: CodegenContext, node: Node, source: Buffer, target: Buffer, block: Block | None
+) -> None:
+    """Copy every element of a node from memory to memory, both in row-major order."""
+    found = context.schedule.copied(node, block, COPIED)
+    with each_position(context, context.access.size(node), found) as position:
+        context.access.store(target, Flat(position), context.access.load(source, Flat(position)))
+
+
+def copy_node(context: CodegenContext, source: Node, target: Buffer, block: Block | None) -> None:
+    """Copy every element of a node to memory, in a block."""
     with outlined(context, when=is_swapped(context, target)):
-        _copy(context, source, target)
+        _copy(context, source, target, block)
 
 
-def _copy(context: CodegenContext, source: Node, target: Buffer) -> None:
-    access = context.access
-    cost = per_read(access.places, access.buffers, source) + COPIED
+def _copy(context: CodegenContext, source: Node, target: Buffer, block: Block | None) -> None:
+    access, found = context.access, context.schedule.copied(source, block)
     if access.storage_of(source) is Storage.REGISTERS:
         for position, value in enumerate(access.registers[source]):
             access.store(target, access.unflat(position, static_shape(source)), value)
     elif target.is_dense and access.is_flat(source):
-        with each_copied(context, access.size(source), cost) as position, access.scope():
+        with each_position(context, access.size(source), found) as position, access.scope():
             access.store(target, Flat(position), access.read(source, Flat(position)))
     elif context.tile is None and access.storage_of(source) is Storage.INLINE:
-        copy_view(context, source, target, cost, access.read)
+        copy_view(context, source, target, found, access.read)
     else:
-        shape = access.shape(source)
-        found = in_rows(cost, shape, context.kernel.parallel_threshold_ns)
-        with each_index(context, shape, found) as index, access.scope():
+        by_index = found.by_index or found
+        with each_index(context, access.shape(source), by_index) as index, access.scope():
             access.store(target, index, access.read(source, index))

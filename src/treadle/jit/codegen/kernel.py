@@ -144,9 +144,8 @@ def _give(context: CodegenContext) -> list[int]:
             continue
         if has_known_shape(node, context.access.exact):
             pointer, strides = context.access.slots.result(number), context.access.strides(node)
-            copy_node(
-                context, node, Buffer(pointer, node.dtype, strides, context.access.aliases.fresh())
-            )
+            buffer = Buffer(pointer, node.dtype, strides, context.access.aliases.fresh())
+            copy_node(context, node, buffer, context.kernel.main)
             continue
         handed[number] = _own(context, node, handed.values())
     for number, scratch in handed.items():
@@ -168,5 +167,6 @@ def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) ->
     if owner is not None and owner not in others:
         return owner
     scratch = new_heap_buffer(context)
-    copy_node(context, node, allocate_in(context, scratch, node, context.access.aliases.fresh()))
+    buffer = allocate_in(context, scratch, node, context.access.aliases.fresh())
+    copy_node(context, node, buffer, context.kernel.main)
     return scratch

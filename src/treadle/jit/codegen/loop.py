@@ -28,7 +28,7 @@ from treadle.jit.codegen.allocation import (
     result_node,
     reused_buffers,
 )
-from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried import delay_line, double_buffer, growable
 from treadle.jit.codegen.carried.growable import ResizableState
 from treadle.jit.codegen.carried.stacked import StackedOutput, recorded_results, stacked_outputs
@@ -36,7 +36,7 @@ from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.fused_nest import Stacked
-from treadle.jit.codegen.iteration_space import copy_node, each_copied
+from treadle.jit.codegen.iteration_space import copy_node, move
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
 from treadle.jit.codegen.loops.register_tile import emit_register_tiles
@@ -207,7 +207,7 @@ def begin_states(context: CodegenContext, node: Node, op: Loop, initials: list[N
         buffer = taken.get(number)
         if buffer is None:
             buffer = allocate(context, part if part is not None else state)
-            copy_node(context, initial, buffer)
+            copy_node(context, initial, buffer, node.home)
         context.access.buffers[state] = buffer
         context.results.values[node, number] = buffer
 
@@ -253,7 +253,7 @@ def emit_iteration(
     rooms += [(stack, stack.room(context, index)) for stack in stacks if stack.inner]
     for stack, room in rooms:
         if stack.element not in stacked:
-            copy_node(context, stack.element, room)
+            copy_node(context, stack.element, room, op.body)
     for stack in stacks:
         stack.put(context, index)
     _carry(context, node, op)
@@ -284,7 +284,7 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
                 index = context.access.unflat(position, static_shape(after))
                 values.append((context.access.read(after, index), variable))
             continue
-        moves.append((after, _safe(context, after), context.results.values[node, number]))
+        moves.append((after, _safe(context, after, op.body), context.results.values[node, number]))
     context.counts.update(
         {
             "in place": sum(state in context.schedule.reused.updated for state in op.states),
@@ -298,18 +298,15 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
         context.builder.builder.store(value, variable)
     for after, source, target in moves:
         if isinstance(source, Node):
-            copy_node(context, source, target)
+            copy_node(context, source, target, op.body)
         else:
-            with each_copied(context, context.access.size(after)) as position:
-                context.access.store(
-                    target, Flat(position), context.access.load(source, Flat(position))
-                )
+            move(context, after, source, target, op.body)
     for made in changed:
         growable.take_next(context, made)
     double_buffer.take_next(context, op)
 
 
-def _safe(context: CodegenContext, after: Node) -> Node | Buffer:
+def _safe(context: CodegenContext, after: Node, block: Block) -> Node | Buffer:
     """The node, or a copy of it if another state's new value would overwrite it."""
     if after not in context.schedule.reused.saved:
         return after
@@ -318,7 +315,7 @@ def _safe(context: CodegenContext, after: Node) -> Node | Buffer:
         if after.is_static
         else allocate_in(context, new_heap_buffer(context), after, alias_scope(context, after))
     )
-    copy_node(context, after, buffer)
+    copy_node(context, after, buffer, block)
     return buffer
 
 

@@ -12,12 +12,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from treadle.jit.kernel.ir import Elementwise, Node, Reduce
-from treadle.jit.schedule.cost_model import per_element, per_result, vector_lanes
+from treadle.jit.kernel.ir import (
+    Concat,
+    Elementwise,
+    Iota,
+    Node,
+    Reduce,
+    Reshape,
+    ScanSlice,
+    View,
+    static_shape,
+)
+from treadle.jit.schedule.cost_model import COPIED, per_element, per_read, per_result, vector_lanes
 from treadle.jit.schedule.fusion import Nest
+from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
-from treadle.jit.schedule.storage import Storage, is_same_size
+from treadle.jit.schedule.storage import Storage, is_same_size, transposed_axes
 
 CACHE_LINE_ELEMENTS = 64
 """Elements that one thread writes together, so that no two threads write to one cache line."""
@@ -25,6 +36,10 @@ _MIN_PARALLEL_EXTENT = 8
 """The extent of an axis from which threads share it."""
 _ASSUMED_EXTENT, _ASSUMED_ELEMENTS = 256, 16_384
 """The assumed values of a dynamic extent, and of a dynamic number of elements."""
+_ASSUMED_SIDE = 64
+"""The assumed value of a dynamic extent of a matrix that is transposed."""
+_NARROW = range(2, 9)
+"""Lengths of rows that are written at once."""
 _SHORT_AXIS, _LONG_AXIS, _BLOCK = 4, 32, 4096
 """Extents of the last axis and of a reduced one before it, with vectors over the reduced one."""
 _MIN_VECTORS = 4
@@ -41,6 +56,9 @@ class Parallelism:
     all axes as one (None), of `lanes` elements, or as LLVM chooses (0); `interleaved` of them are
     computed independently. Threads divide
     `shared_axis`, all elements if there is no vector axis; None: one thread computes all.
+
+    `by_index`: how it runs where memory has gaps; `by_tiles`: the rows of tiles, where it is a
+    transposition of memory.
     """
 
     nanoseconds: float
@@ -48,6 +66,8 @@ class Parallelism:
     interleaved: int = 1
     shared_axis: int | None = None
     lanes: int = 0
+    by_index: Parallelism | None = None
+    by_tiles: Parallelism | None = None
 
     def in_lanes(self, lanes: int, shape: Sequence[object]) -> Parallelism:
         """The same in vectors of these lanes, if a row has enough of them."""
@@ -67,6 +87,11 @@ class Parallelism:
             yield f"{self.lanes} elements in each"
         yield from self.sharing_words()
 
+    def copy_words(self) -> Iterator[str]:
+        """The same of a copy: whether it runs in tiles, and what threads share."""
+        yield from ["in tiles"] * (self.by_tiles is not None)
+        yield from (self.by_tiles or self).sharing_words()
+
     def sharing_words(self) -> Iterator[str]:
         """The axis that threads divide, in words; nothing if one thread computes all."""
         if self.shared_axis is not None:
@@ -77,14 +102,58 @@ class Parallelism:
 def parallelism_of(
     step: Nest | Node, order: MemoryOrder, threshold: int, vector_bytes: int
 ) -> Parallelism | None:
-    """How a fused nest or a reduction in memory runs; None for other steps."""
+    """How a fused nest, or a reduction or copy in memory, runs; None for other steps."""
     if isinstance(step, Nest):
         lanes = vector_lanes(step.nodes, vector_bytes)
         found = _of_nest(step, order, threshold)
         return found if step.pieces else found.in_lanes(lanes, step.nodes[0].shape)
-    if isinstance(step.op, Reduce) and order.storage.storage_of[step] is Storage.BUFFER:
+    if order.storage.storage_of[step] is not Storage.BUFFER:
+        return None
+    if isinstance(step.op, Reduce):
         return in_rows(per_result(order.storage, step), step.shape, threshold)
+    if isinstance(step.op, Concat) and is_narrow(step):
+        last = static_shape(step)[-1]
+        return in_rows(last * COPIED, step.shape[:-1], threshold)
+    if isinstance(step.op, View | Reshape | Iota | ScanSlice | Elementwise):
+        found = in_rows(per_element(order.storage, (), (step,)), step.shape, threshold)
+        return _with_tiles(found, step, threshold, vector_bytes)
     return None
+
+
+def copy_parallelism(
+    node: Node, order: MemoryOrder, threshold: int, vector_bytes: int, nanoseconds: float | None
+) -> Parallelism:
+    """How a copy of a value to other memory runs."""
+    if nanoseconds is None:
+        nanoseconds = per_read(order.storage, (), node) + COPIED
+    found = _flat(nanoseconds, node, threshold)
+    is_inline = order.storage.storage_of[node] is Storage.INLINE
+    return _with_tiles(found, node, threshold, vector_bytes) if is_inline else found
+
+
+def is_narrow(node: Node) -> bool:
+    """Whether a Concat has short rows, which are written at once, each of all operands."""
+    assert isinstance(node.op, Concat)
+    is_last = node.op.axis == len(node.shape) - 1
+    return is_last and node.is_static and node.shape[-1] in _NARROW
+
+
+def _flat(nanoseconds: float, node: Node, threshold: int) -> Parallelism:
+    """By row-major position, or by index where memory has gaps."""
+    found = all_as_one(nanoseconds, node.size if node.is_static else None, threshold)
+    return replace(found, by_index=in_rows(nanoseconds, node.shape, threshold))
+
+
+def _with_tiles(found: Parallelism, node: Node, threshold: int, vector_bytes: int) -> Parallelism:
+    axes = transposed_axes(node)
+    if axes is None:
+        return found
+    lanes, extent = tile_lanes(node, vector_bytes), node.shape[axes[0]]
+    about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
+    row = found.nanoseconds * lanes * prod(about) / about[axes[0]]
+    count = extent // lanes if isinstance(extent, int) else extent
+    is_shared = shares_items(count, row, (), threshold)
+    return replace(found, by_tiles=Parallelism(row, None, 1, axes[0] if is_shared else None))
 
 
 def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:
@@ -92,7 +161,7 @@ def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:
     if nest.pieces is not None:
         return replace(in_rows(nanoseconds, first.shape, threshold), interleaved=1)
     if _is_flat(nest.nodes, order):
-        return all_as_one(nanoseconds, first.size if first.is_static else None, threshold)
+        return _flat(nanoseconds, first, threshold)
     return in_rows(nanoseconds, first.shape, threshold)
 
 

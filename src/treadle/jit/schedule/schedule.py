@@ -13,11 +13,12 @@
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     products      what threads share of each product in memory
+    thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
     kept          what loops slice and is yet computed before them, whole, and why
 
-Threads of copies are still chosen while code is generated.
+What depends on the text of the code alone is left to code generation: which functions are equal.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
-from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
+from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.steps.products import ProductFacts, ProductSchedule, product_schedules
@@ -73,9 +74,11 @@ class Schedule:
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
     products: Mapping[Node, ProductSchedule]
+    thresholds: Mapping[Block, int]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
     kernel: Kernel
+    vector_bytes: int
 
     @property
     def unsunk_producers(self) -> Mapping[Node, tuple[Node, str]]:
@@ -98,6 +101,13 @@ class Schedule:
         found = self.parallelism.get(step) or parallelism_of(step, self.order, 0, 0)
         assert found is not None, "neither a nest nor a reduction in memory"
         return found
+
+    def copied(
+        self, node: Node, block: Block | None, nanoseconds: float | None = None
+    ) -> Parallelism:
+        """How a copy of a value runs in a block; an element takes the `nanoseconds`, if given."""
+        threshold = 0 if block is None else self.thresholds.get(block, 0)
+        return copy_parallelism(node, self.order, threshold, self.vector_bytes, nanoseconds)
 
 
 def schedule_kernel(
@@ -154,9 +164,11 @@ def schedule_kernel(
         blocks,
         parallelism,
         product_schedules(blocks, thresholds, ProductFacts(order, packed, distributed, target)),
+        thresholds,
         reassociated(facts.values()),
         step_functions(blocks, parallelism, _tiled(loops), is_profiled=kernel.is_profiled),
         kernel,
+        target.vector_bytes,
     )
 
 

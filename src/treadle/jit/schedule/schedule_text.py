@@ -79,15 +79,18 @@ def _pipeline(node: Node, consumer: Node | None, schedule: Schedule) -> Iterator
 
 
 def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iterator[str]:
-    """The fused nests, products and reductions of a block; `loop`: of its body."""
+    """The fused nests, products, reductions and copies of a block; `loop`: of its body."""
     for step in steps:
         if isinstance(step, Nest):
             yield f"nest: {', '.join(_nest_words(step, loop, schedule))}"
         elif step in schedule.products:
             words = words_of([step]), *schedule.products[step].words()
             yield f"product: {', '.join(words)}"
-        elif step in schedule.parallelism:
+        elif isinstance(step.op, Reduce) and step in schedule.parallelism:
             yield f"reduction: {', '.join(_reduction_words(step, schedule.parallelism[step]))}"
+        elif step in schedule.parallelism:
+            words = words_of([step]), *schedule.parallelism[step].copy_words()
+            yield f"copy: {', '.join(words)}"
 
 
 def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[str]:
@@ -141,8 +144,10 @@ def _storage_words(loop: Loop, number: int, schedule: Schedule) -> str:
     if not isinstance(kept, SingleBuffer) or after is state:
         return show_storage(kept)
     saved = ", saved before others are" if after in reused.saved else ""
-    way = "updated in place" if state in reused.updated else f"the next value is copied{saved}"
-    return f"{show_storage(kept)}, {way}"
+    if state in reused.updated:
+        return f"{show_storage(kept)}, updated in place"
+    words = schedule.copied(after, loop.body).copy_words()
+    return ", ".join((show_storage(kept), f"the next value is copied{saved}", *words))
 
 
 def _reused(block: Block, schedule: Schedule) -> Iterator[str]:

@@ -108,8 +108,8 @@ def begin(context: CodegenContext, op: Loop, number: int, initial: Node, window:
         scratch.at(w), state.dtype, w.strides(shape), context.access.aliases.fresh(), owner=scratch
     )
     delay = DelayLine(state, line, length, window.is_forward, window.axis)
-    copy_node(context, initial, delay.window(context, 0))
-    copy_node(context, source, _coming_rows(context, delay, count))
+    copy_node(context, initial, delay.window(context, 0), op.body.parent)
+    copy_node(context, source, _coming_rows(context, delay, count), op.body.parent)
     context.carried.delay_lines[state], context.carried.delay_lines[op.nexts[number]] = delay, delay
     context.counts["delay_lines"] += 1
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.iteration_space import each_copied
+from treadle.jit.codegen.iteration_space import move
 from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.schedule import carried_storage as storage
@@ -103,13 +103,8 @@ def end(context: CodegenContext, op: Loop) -> None:
         is_away = context.builder.builder.icmp_unsigned(
             "!=", context.builder.builder.load(made.now, typ=POINTER), made.first.pointer
         )
-        with (
-            context.builder.builder.if_then(is_away),
-            each_copied(context, context.access.size(state)) as position,
-        ):
-            context.access.store(
-                made.first, Flat(position), context.access.load(made.second, Flat(position))
-            )
+        with context.builder.builder.if_then(is_away):
+            move(context, state, made.second, made.first, op.body.parent)
 
 
 def _of(context: CodegenContext, op: Loop) -> list[DoubleBuffer]:

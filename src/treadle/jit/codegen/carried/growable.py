@@ -21,7 +21,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_operands
-from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.schedule.carried_storage import Resizable
 
 _FIRST_ROWS = 16
@@ -101,7 +101,7 @@ def begin(
     elif after.home is op.body and op.nexts.count(after) == 1:
         context.carried.scopes[after] = made.scope
     buffer = allocate_in(context, made.scratch, initial, made.scope)
-    copy_node(context, initial, buffer)
+    copy_node(context, initial, buffer, op.body.parent)
     context.carried.growable[state] = made
     return made
 
@@ -125,7 +125,7 @@ def appended(context: CodegenContext, node: Node) -> bool:
     _grow(context, made, old, rows)
     context.access.buffers[made.state] = made.buffer(context)
     whole = context.access.buffers[made.state]
-    join_into(context, whole, made.axis, old[made.axis], node.operands[1:])
+    join_into(context, whole, made.axis, old[made.axis], node.operands[1:], node.home)
     context.access.buffers[node] = whole
     return True
 
@@ -155,6 +155,7 @@ def join_into(
     axis: int,
     first: Index,
     operands: Sequence[Node],
+    block: Block,
     join: Node | None = None,
 ) -> None:
     """Concatenate the operands along the axis from `first` on, except those already in place."""
@@ -165,7 +166,7 @@ def join_into(
         part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
         if join is None or not is_there(context, join, operand):
             with write_invariant_operands(context, join, operand):
-                copy_node(context, operand, part)
+                copy_node(context, operand, part, block)
         first = context.builder.add(first, context.access.extent(operand.shape[axis]))
 
 
@@ -185,7 +186,8 @@ def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
     if found is not None and context.carried.scopes.get(made.after) == found.scope == made.scope:
         made.pending = found.owner if found.is_dense else None
     if made.pending is None:
-        copy_node(context, made.after, allocate_in(context, made.spare, made.after, made.scope))
+        buffer = allocate_in(context, made.spare, made.after, made.scope)
+        copy_node(context, made.after, buffer, op.body)
         made.pending = made.spare
 
 

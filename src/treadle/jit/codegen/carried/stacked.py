@@ -29,9 +29,9 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops import column_tiles
-from treadle.jit.codegen.ops.transpose import tile_width
 from treadle.jit.kernel.ir import Loop, Node, Result, Stack
 from treadle.jit.kernel.traversal import is_inside
+from treadle.jit.schedule.layouts.columns import tile_width
 from treadle.jit.schedule.loops.facts import is_extent_of
 
 _FIRST_CAPACITY = 64
@@ -77,7 +77,7 @@ class StackedOutput:
         return self._place(context, self._growing(context, shape), index)
 
     def _width(self, context: CodegenContext) -> int:
-        return tile_width(self.element, context.builder.target)
+        return tile_width(self.element, context.builder.target.vector_bytes)
 
     def put(self, context: CodegenContext, index: Any) -> None:
         """At the end of iteration i, move buffered columns to the stack once a tile is full."""

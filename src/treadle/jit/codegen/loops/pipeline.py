@@ -133,12 +133,11 @@ def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Beg
 
 @contextmanager
 def _inside(context: CodegenContext, leave: Exit) -> Iterator[None]:
-    """Code of a stage: it ends at an exit of its own, does not poll, and uses one thread."""
-    before = context.kernel, context.exit, context.safepoint
-    context.kernel = replace(context.kernel, parallel_threshold_ns=0)
-    context.exit, context.safepoint = leave, replace(before[2], is_elsewhere=True)
+    """Code of a stage: it ends at an exit of its own, and does not poll."""
+    before = context.exit, context.safepoint
+    context.exit, context.safepoint = leave, replace(before[1], is_elsewhere=True)
     yield
-    context.kernel, context.exit, context.safepoint = before
+    context.exit, context.safepoint = before
 
 
 @contextmanager

@@ -23,8 +23,9 @@ from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
-from treadle.jit.codegen.ops.transpose import tile_width, transposed
+from treadle.jit.codegen.ops.transpose import transposed
 from treadle.jit.kernel.ir import Node, ScanSlice, View, static_shape
+from treadle.jit.schedule.layouts.columns import tile_width
 from treadle.jit.schedule.storage import Storage
 
 Locate = Callable[[tuple[Index, ...], Index], Any]
@@ -62,7 +63,7 @@ def load(context: CodegenContext, items: list[Items]) -> None:
 
 def rows(context: CodegenContext, node: Node) -> Buffer:
     """Memory for one vector of rows."""
-    shape = (tile_width(node, context.builder.target), *static_shape(node))
+    shape = (tile_width(node, context.builder.target.vector_bytes), *static_shape(node))
     pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
     return Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
 
@@ -89,7 +90,7 @@ def _load(context: CodegenContext, items: Items) -> None:
     assert isinstance(op, ScanSlice)
     number, width = (
         w.index(context.access.item_number(node)),
-        tile_width(node, context.builder.target),
+        tile_width(node, context.builder.target.vector_bytes),
     )
     distance = b.sub(number, b.load(items.base, typ=I64))
     is_due = b.icmp_unsigned(">=", distance, b.load(items.count, typ=I64))
@@ -155,7 +156,7 @@ def _copy(
     into: bool,
 ) -> None:
     """Copy `count` columns to rows, or rows to columns: full tiles by vectors."""
-    b, width = context.builder.builder, tile_width(node, context.builder.target)
+    b, width = context.builder.builder, tile_width(node, context.builder.target.vector_bytes)
     is_full = b.icmp_signed("==", count, context.builder.index(width))
     with b.if_else(is_full) as (full, partial):
         with full, context.access.scope():
@@ -190,7 +191,7 @@ def _element(
 def _tiles(
     context: CodegenContext, node: Node, own: Buffer, scope: str, locate: Locate, *, into: bool
 ) -> None:
-    shape, width = static_shape(node), tile_width(node, context.builder.target)
+    shape, width = static_shape(node), tile_width(node, context.builder.target.vector_bytes)
     last = max(k for k, extent in enumerate(shape) if extent != 1)
     full, rest = divmod(shape[last], width)
     around = [1 if k == last else extent for k, extent in enumerate(shape)]
@@ -235,7 +236,7 @@ def _tile(
 ) -> None:
     b, width, size = (
         context.builder.builder,
-        tile_width(node, context.builder.target),
+        tile_width(node, context.builder.target.vector_bytes),
         node.dtype.numpy.itemsize,
     )
     vector = llvm.VectorType(memory_type(node.dtype), width)

@@ -10,11 +10,6 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.kernel.ir import Concat, Node, static_shape
-from treadle.jit.schedule.cost_model import COPIED
-from treadle.jit.schedule.parallelism import in_rows
-
-_NARROW = range(2, 9)
-"""Lengths of rows that are written at once."""
 
 
 def concat_memory(context: CodegenContext, node: Node) -> Buffer | None:
@@ -56,11 +51,9 @@ def interleaved_into(context: CodegenContext, join: Node, buffer: Buffer) -> boo
 
     One operand after the other would be written by single elements, each far from the next.
     """
-    op, access = join.op, context.access
-    assert isinstance(op, Concat)
-    is_narrow = op.axis == len(join.shape) - 1 and join.is_static and join.shape[-1] in _NARROW
+    access, found = context.access, context.schedule.parallelism.get(join)
     if (
-        not is_narrow
+        found is None
         or context.tile is not None
         or any(
             is_there(context, join, operand) or (join, operand) in context.schedule.concats.once
@@ -69,7 +62,6 @@ def interleaved_into(context: CodegenContext, join: Node, buffer: Buffer) -> boo
     ):
         return False
     places = [(operand, k) for operand in join.operands for k in range(static_shape(operand)[-1])]
-    found = in_rows(len(places) * COPIED, join.shape[:-1], context.kernel.parallel_threshold_ns)
     with each_index(context, join.shape[:-1], found) as index, access.scope():
         for at, (operand, k) in enumerate(places):
             access.store(buffer, (*index, at), access.read(operand, (*index, k)))

@@ -42,7 +42,7 @@ def _target(context: CodegenContext, node: Node) -> Buffer:
         return context.access.buffers[data]
     else:
         buffer = allocate(context, node)
-    copy_node(context, data, buffer)
+    copy_node(context, data, buffer, node.home)
     return buffer
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -20,50 +19,38 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_for, parallel_range
 from treadle.jit.kernel.ir import Node, View
-from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.parallelism import in_rows, shares_items
+from treadle.jit.schedule.layouts.columns import tile_lanes
+from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import transposed_axes
 
 Indices = tuple[Index, ...]
-_ASSUMED_EXTENT = 64
-"""The assumed value of a dynamic extent in the cost estimate."""
-_LANES = ((4, 1 << 14), (8, 1 << 18))
-"""The width of a tile, and the bytes of the largest matrix that has it: half of L1, a part of L2.
-
-LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
-"""
-_MOST_LANES = 16
 
 
 def copy_view(
     context: CodegenContext,
     node: Node,
     target: Buffer,
-    cost: float,
+    found: Parallelism,
     read: Callable[[Node, Indices], Any],
 ) -> None:
     """Copy every element of the node to memory, in the order of their source addresses.
 
-    Threads share the copy if an element takes `cost` nanoseconds. `read` reads an element.
+    `read` reads an element.
     """
     shape, axes = context.access.shape(node), _axes(context, node, target)
     if axes is None:
         with (
-            long_axis_in_chunks(context, shape, cost) as (axis, start, extents),
-            parallel_for(
-                context, extents, in_rows(cost, extents, context.kernel.parallel_threshold_ns)
-            ) as index,
+            long_axis_in_chunks(context, shape, found.nanoseconds) as (axis, start, extents),
+            parallel_for(context, extents, found.by_index or found) as index,
             context.access.scope(),
         ):
             own = moved_along(context, index, axis, start)
             context.access.store(target, own, read(node, own))
         return
-    lanes = _lanes(context, node)
+    lanes = tile_lanes(node, context.builder.target.vector_bytes)
     (rows, more_rows), (columns, more_columns) = (
         context.builder.split(shape[axis], lanes) for axis in axes
     )
-    about = [each if isinstance(each, int) else _ASSUMED_EXTENT for each in shape]
-    size = cost * lanes * prod(about) / about[axes[0]]
     around = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
 
     def single(first: tuple[Index, Index], extents: tuple[Index, Index], others: Indices) -> None:
@@ -74,7 +61,7 @@ def copy_view(
             context.access.store(target, tuple(index), read(node, tuple(index)))
 
     with (
-        _some(context, rows, size) as row,
+        _some(context, rows, found.by_tiles or found) as row,
         context.builder.nest(around) as others,
         context.access.scope(),
     ):
@@ -96,14 +83,14 @@ def copy_view(
 
 
 @contextmanager
-def _some(context: CodegenContext, count: Index, cost: float) -> Iterator[Index]:
+def _some(context: CodegenContext, count: Index, found: Parallelism) -> Iterator[Index]:
     """A loop over the items, of which there may be none."""
     if isinstance(count, int) and not count:
         with context.builder.range(0) as number:
             yield number
         return
-    is_shared = shares_items(count, cost, (), context.kernel.parallel_threshold_ns)
-    with parallel_range(context, count, cost, is_shared=is_shared) as number:
+    is_shared = found.shared_axis is not None
+    with parallel_range(context, count, found.nanoseconds, is_shared=is_shared) as number:
         yield number
 
 
@@ -117,23 +104,6 @@ def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int
     return axes if source.is_dense and step == 1 else None
 
 
-def tile_width(node: Node, target: Target) -> int:
-    """The width of the tiles in which a loop collects or reads columns."""
-    return _at_most(_LANES[-1][0], node, target)
-
-
-def _at_most(most: int, node: Node, target: Target) -> int:
-    return min(max(target.vector_bytes // node.dtype.numpy.itemsize, 4), most)
-
-
-def _lanes(context: CodegenContext, node: Node) -> int:
-    """The width of a tile: a wide one has more code, which pays in large matrices."""
-    known = prod(extent for extent in node.shape if isinstance(extent, int))
-    size = known * node.dtype.numpy.itemsize
-    most = next((n for n, least in _LANES if node.is_static and size <= least), _MOST_LANES)
-    return _at_most(most, node, context.builder.target)
-
-
 def _tile(
     context: CodegenContext,
     node: Node,
@@ -143,7 +113,8 @@ def _tile(
     others: Indices,
 ) -> None:
     """Copy one full tile."""
-    b, size, lanes = context.builder.builder, node.dtype.numpy.itemsize, _lanes(context, node)
+    b, size = context.builder.builder, node.dtype.numpy.itemsize
+    lanes = tile_lanes(node, context.builder.target.vector_bytes)
     source, op = context.access.buffer(node.operands[0]), node.op
     assert isinstance(op, View)
     vector = llvm.VectorType(memory_type(node.dtype), lanes)

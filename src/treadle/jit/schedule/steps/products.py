@@ -89,7 +89,9 @@ class ProductFacts:
 
 
 def product_schedules(
-    blocks: Mapping[Block, tuple[Step, ...]], thresholds: Mapping[Block, int], facts: ProductFacts
+    blocks: Mapping[Block, tuple[Step, ...]],
+    thresholds: Mapping[Block, int],
+    facts: ProductFacts,
 ) -> dict[Node, ProductSchedule]:
     """How the products in memory run; from a block's threshold on they are shared, 0: none."""
     packed = {packing.matrix for each in facts.packings.values() for packing in each}
