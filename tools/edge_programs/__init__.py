@@ -16,7 +16,7 @@
     ended       conditions that the loop computes, and iterations before they are met
     chosen      the place and value of maxima and minima, and walks back over the places
     resized     arrays that change their extents from iteration to iteration
-    narrow      whole numbers of few and of many bits, at the borders of 32 and of 64
+    narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
 declared or open; loops run 0, 1, 2 or more times.

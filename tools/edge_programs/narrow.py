@@ -1,4 +1,4 @@
-"""Whole numbers of 64 bits at the borders of 32: masks, remainders, counts, and what wraps."""
+"""Whole numbers of 64 bits at the borders of fewer: masks, remainders, counts, and what wraps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,45 @@ import numpy as np
 
 from tools.edge_programs.lines import TRIPS, Lines
 
-_EXTENTS = (1, 4, 16, 63, 64, 65, 100, 257)
-_EDGES = (0, 1, 2, 3, 7, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1)
-_MASKS = (0, 1, 15, 255, 2**16 - 1, 2**30 - 1, 2**31 - 1, 2**31, 2**32 - 1, -1, -256, -(2**31))
+_EXTENTS = (1, 16, 63, 64, 64, 65, 100, 100, 257)
+_EDGES = (
+    0,
+    1,
+    2,
+    3,
+    7,
+    127,
+    128,
+    255,
+    256,
+    2**15 - 1,
+    2**15,
+    2**16,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**62,
+    2**63 - 1,
+)
+_MASKS = (
+    0,
+    1,
+    15,
+    126,
+    127,
+    128,
+    255,
+    2**15 - 2,
+    2**15 - 1,
+    2**16 - 1,
+    2**30 - 1,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    -1,
+    -256,
+    -(2**31),
+)
 _DIVISORS = (1, 2, 3, 7, 9, 256, 65521, 2**31 - 1, 2**31, 2**31 + 1, -1, -3, 0)
 _COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 _PAIRS = ("Add", "Sub", "Mul", "Max", "Min", "Where", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
@@ -39,10 +75,11 @@ def narrow(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int | tuple[s
     masked = body.add(f"BitwiseAnd ({wide}, {number(chance.choice(_MASKS))})")
     rest = body.add(f"Mod ({wide}, {number(chance.choice(_DIVISORS))})")
     small = body.add(f"Cast <to = {chance.choice((2, 3, 5, 6))}> ({masked})")
-    values = [bit, told, masked, rest, body.add(f"Cast <to = 7> ({small})"), "i", wide, "s"]
-    values = chance.sample(values, chance.choice((2, 3, 4, 8)))
-    values += [number(chance.choice((1, 2, -1, 3, 1000, 2**31 - 1, -(2**31), 2**40)))]
-    values += ["s"] * chance.choice((0, 1, 1))
+    values = [bit, told, masked, rest, body.add(f"Cast <to = 7> ({small})")]
+    values = chance.sample(values, chance.choice((1, 2, 3, 5)))
+    values += chance.sample(["i", wide, "s"], chance.choice((0, 0, 0, 1, 3)))
+    values += [number(chance.choice((1, 2, -1, 3, 127, -128, 1000, 2**31 - 1, -(2**31), 2**40)))]
+    values += ["s"] * chance.choice((0, 1))
     found = chance.choice([bit, told, masked, "s"])
     for _ in range(chance.choice((2, 5, 9))):
         found = _step(body, found, chance.choice(values))
@@ -88,8 +125,14 @@ def _kept(body: Lines, one: str, other: str, number: Callable[[int], str]) -> st
     if kind == "mod":
         return body.add(f"Mod ({one}, {number(body.chance.choice(_DIVISORS))})")
     if kind == "clip":
-        most = body.chance.choice((1, 100, 2**31 - 2, 2**31 - 1, 2**31))
-        low = number(body.chance.choice((0, -1, -(2**31), 1 - 2**31, -(2**31) - 1)))
+        most = body.chance.choice(
+            (1, 100, 126, 127, 128, 2**15 - 1, 2**15, 2**31 - 2, 2**31 - 1, 2**31)
+        )
+        low = number(
+            body.chance.choice(
+                (0, -1, -127, -128, -129, -(2**15), -(2**31), 1 - 2**31, -(2**31) - 1)
+            )
+        )
         return body.add(f"Max ({body.add(f'Min ({one}, {number(most)})')}, {low})")
     if kind == "bits":
         return body.add(f"Cast <to = 7> ({body.add(f'Greater ({one}, {other})')})")

@@ -318,7 +318,7 @@ class Kernel:
     runs on several threads; 0: none does. `assumes`: some guards hold in most runs only, and a
     kernel without them can be made. `is_profiled`: the kernel tells how long its parts take.
     `is_recorded`: it tells how many rows of each stacked result it has written. `narrowed` is the
-    number of values computed in 32 bits where the program has 64, for `explain`.
+    number of nodes with fewer bits than the 64 of the program, for `explain`.
     """
 
     inputs: tuple[Node, ...]

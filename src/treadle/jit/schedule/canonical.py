@@ -1,6 +1,6 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
-    whole numbers of few bits          in 32 bits, not in 64
+    whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects

@@ -8,7 +8,7 @@
       not sunk into it: exp: float32[?]: exp is quicker for many iterations at once
       nest: mul, add: float32[8], in place of carried 0, vectors along all axes
     main: nest: neg: float32[8], vectors along all axes
-    whole numbers in 32 bits, not in 64: 3 values
+    whole numbers in fewer bits than 64: 3 nodes
     values: 3 in registers, 2 in nests, 1 inline, 4 in buffers
 
 `schedule/dependence_text.py` has the words of dependences.
@@ -56,7 +56,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
             yield from (f"{block.name}: {line}" for line in lines)
     yield from ["steps are functions"] * schedule.functions.are_made
     if schedule.kernel.narrowed:
-        yield f"whole numbers in 32 bits, not in 64: {schedule.kernel.narrowed} values"
+        yield f"whole numbers in fewer bits than 64: {schedule.kernel.narrowed} nodes"
     places = Counter(schedule.storage.storage_of.values())
     words = [f"{places[kind]} {name}" for kind, name in _PLACES.items() if places[kind]]
     yield f"values: {', '.join(words)}"

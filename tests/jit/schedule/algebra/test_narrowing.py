@@ -1,11 +1,15 @@
-"""Whole numbers of 64 bits are computed in 32 where their range is proven, and nowhere else."""
+"""Whole numbers of 64 bits are computed in fewer where their range is proven, and nowhere else."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
 
+import treadle
 from tests.jit.kernel_text import kernel_of, run_kernel
+from tests.jit.native import HEAD
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.verifier import verify_kernel
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
@@ -46,10 +50,30 @@ def count(
     "n",
     ["cast %c", "and %x, %two", "mod %x, %two", "mul %m, %two", "min %m, %two", "where %b, %m, %m"],
 )
-def test_values_of_few_bits_are_computed_in_32(n: str) -> None:
+def test_values_of_few_bits_are_computed_in_8(n: str) -> None:
     shown = narrowed(count(n))
-    assert "int32[100] = add" in shown
+    assert re.search(r"int(8|16)\[100\] = add", shown)
     assert "int64[100] = add" not in shown
+
+
+@pytest.mark.parametrize(
+    ("most", "bits"),
+    [(126, 8), (127, 16), (2**15 - 2, 16), (2**15 - 1, 32), (2**31 - 2, 32), (2**31 - 1, 64)],
+)
+def test_the_type_holds_every_value(most: int, bits: int, rng: np.random.Generator) -> None:
+    text = count("and %x, %two").replace("constant 2", f"constant {most}")
+    shown = narrowed(text)
+    assert f"int{bits}[100] = add" in shown
+    b, x = rng.random(100) < 0.5, rng.integers(-(2**63), 2**63 - 1, 100)
+    x[:50] = most
+    (found,) = run_kernel(shown, b, b, x)
+    np.testing.assert_array_equal(found, np.maximum(b + (x & most), b) == most)
+
+
+@pytest.mark.parametrize("function", ["mul", "div", "mod"])
+def test_products_and_divisions_have_at_least_16_bits(function: str) -> None:
+    text = count(f"{function} %m, %two")
+    assert f"int16[100] = {function}" in narrowed(text)
 
 
 @pytest.mark.parametrize(
@@ -64,16 +88,6 @@ def test_values_of_few_bits_are_computed_in_32(n: str) -> None:
 )
 def test_others_stay(text: str) -> None:
     assert narrowed(text) == show_kernel(kernel_of(text))
-
-
-@pytest.mark.parametrize(("most", "fits"), [(2**31 - 2, True), (2**31 - 1, False)])
-def test_sums_that_exceed_32_bits_stay(most: int, fits: bool, rng: np.random.Generator) -> None:
-    text = count("and %x, %two").replace("constant 2", f"constant {most}")
-    assert ("int32[100] = add" in narrowed(text)) == fits
-    b, x = rng.random(100) < 0.5, rng.integers(-(2**63), 2**63 - 1, 100)
-    x[:50] = most
-    (found,) = run_kernel(show_kernel(with_narrow_numbers(kernel_of(text))), b, b, x)
-    np.testing.assert_array_equal(found, np.maximum(b + (x & most), b) == most)
 
 
 CARRIED = """kernel
@@ -118,7 +132,7 @@ def test_carried_values_stay_within_bounds_that_no_iteration_leaves(
         line = "    %next: int64[100] = identity\n"
         text = text.replace(line, "").replace("yield %next", "yield %sum")
     shown = narrowed(text)
-    assert ("int32[100] = carried 0" in shown) == fits
+    assert ("int64[100] = carried 0" not in shown) == fits
     b = rng.random(100) < 0.5
     for one, other in zip(run_kernel(shown, b), run_kernel(text, b), strict=True):
         assert one.dtype == other.dtype
@@ -127,7 +141,7 @@ def test_carried_values_stay_within_bounds_that_no_iteration_leaves(
 
 def test_a_value_that_starts_as_any_number_stays() -> None:
     text = CARRIED.format(first="input 1", after="and %sum, %mask")
-    assert "int32[100] = carried 0" not in narrowed(text)
+    assert "int64[100] = carried 0" in narrowed(text)
 
 
 NESTED = """kernel
@@ -156,7 +170,7 @@ def test_bounds_hold_in_loops_in_loops(most: int, fits: bool, rng: np.random.Gen
     text = NESTED.replace("  %1 = loop trip", f"{zeros}  %1 = loop trip").replace("extent n0 ", "")
     text = text.replace("constant 9", f"constant {most}")
     shown = narrowed(text)
-    assert (shown.count("int32[100] = carried 0") == 2) == fits
+    assert (shown.count("int8[100] = carried 0") == 2) == fits
     b = rng.random((6, 100)) < 0.5
     for trips in (0, 1, 3):
         (found,) = run_kernel(shown, b, np.array(trips))
@@ -171,5 +185,35 @@ def test_a_group_that_does_not_pay_stays_beside_one_that_does() -> None:
         .replace("%n: int64[100] = cast %c", "%n: int64[100] = and %x, %two")
     )
     shown = narrowed(text)
-    assert "int32[100] = add" in shown
+    assert "int8[100] = add" in shown
     assert "int64[100] = cast" in shown
+
+
+def test_groups_have_their_own_types() -> None:
+    more = """  %k: int64[100] = and %x, %wide
+  %l: int64[100] = add %k, %two
+  %o: int64[100] = max %l, %two
+  %other: bool[100] = less %o, %l
+  return %hit, %other"""
+    text = count().replace("  return %hit", more)
+    text = text.replace("  %m:", "  %wide: int64[] = constant 65535\n  %m:")
+    shown = narrowed(text)
+    assert "int8[100] = add" in shown
+    assert "int32[100] = add" in shown
+
+
+def test_the_schedule_says_how_many() -> None:
+    model = """g (int64 n, bool[100] b) => (bool[100] o) {
+      o = Loop (n, "", b) <body = f (int64 i, bool go, bool[100] s) => (bool on, bool[100] t) {
+        on = Identity (go)
+        two = Constant <value = int64 {2}> ()
+        c = Cast <to = 7> (s)
+        d = Cast <to = 7> (b)
+        e = Add (c, d)
+        u = Max (e, c)
+        t = Equal (u, two)
+      }>
+    }"""
+    session = treadle.InferenceSession(HEAD + model, engines=("jit", "interp"))
+    session.run(None, {"n": np.array(3), "b": np.ones(100, np.bool_)})
+    assert "whole numbers in fewer bits than 64: 5 nodes" in str(session.explain("schedule"))

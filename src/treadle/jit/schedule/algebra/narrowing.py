@@ -1,11 +1,12 @@
-"""Whole numbers of 64 bits whose range fits 32 are computed in 32: vectors hold twice as many.
+"""Whole numbers of 64 bits in a narrow range are computed in 32, 16 or 8: more fit into a vector.
 
-    c = cast(m, int64) + cast(n, int64)         c = cast(m, int32) + cast(n, int32)
+    c = cast(m, int64) + cast(n, int64)         c = cast(m, int8) + cast(n, int8)
     hit = c == 2                          =     hit = c == 2
 
 Only arrays, and only where the range of a value and of each of its operands is known
 (value_ranges.py), so that nothing wraps around. What reads a value in 64 bits reads a cast of it. A
-group of values that read each other stays as it is where such casts would cost more than is gained.
+group of values that read each other has one type, and stays as it is where such casts would cost
+more than is gained.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, rebuilt
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.value_ranges import (
     FUNCTIONS,
+    Range,
     TooLong,
     ValueRanges,
     bounds_of,
     is_within,
 )
 
-_WIDE, _NARROW = DType.INT64, DType.INT32
+_WIDE, _NARROW = DType.INT64, (DType.INT8, DType.INT16, DType.INT32)
 _ASSUMED_SIZE = 1024
 """The elements of a value of open extents."""
 _MIN_SIZE = 64
@@ -52,6 +54,8 @@ _COMPARISONS = frozenset(
 )  # fmt: skip
 _SOURCES = frozenset(("cast", "and", "mod"))
 """Functions whose results have few bits though their operands have more."""
+_WITHOUT_BYTES = frozenset(("mul", "div", "mod"))
+"""Functions that vectors of numbers of 8 bits do not have."""
 _CAST = Elementwise("cast")
 _READERS = (View, Reshape, Concat, ScanSlice, Take, Gather)
 _OPS = (Elementwise, Reduce, CarriedArg, Result, *_READERS)
@@ -73,11 +77,11 @@ def with_narrow_numbers(kernel: Kernel) -> Kernel:
         return kernel
     fits = _Fits(ranges, _carried_by(nodes))
     found = fits.found(nodes)
-    narrow = _profitable(kernel, nodes, found, fits.compared(nodes, found))
-    if not narrow:
+    groups = _profitable(kernel, nodes, found, fits.compared(nodes, found))
+    types = {node: dtype for group in groups for dtype in [_type(group, ranges)] for node in group}
+    if not types:
         return kernel
-    writer = _Writer(narrow, fits.compared(nodes, narrow))
-    return replace(remove_dead_nodes(rebuilt(kernel, writer.rules)), narrowed=len(narrow))
+    return replace(remove_dead_nodes(rebuilt(kernel, _Writer(types).rules)), narrowed=len(types))
 
 
 def _is_worth_a_look(node: Node) -> bool:
@@ -97,6 +101,26 @@ def _carried_by(nodes: list[Node]) -> Mapping[Node, tuple[Node, Node]]:
         if isinstance(node.op, Loop)
         for number, (state, after) in enumerate(zip(node.op.states, node.op.nexts, strict=True))
     }
+
+
+def _fits(values: Range, dtype: DType) -> bool:
+    bounds = bounds_of(dtype)
+    return bounds is not None and is_within(values, bounds)
+
+
+def _type(group: Collection[Node], ranges: ValueRanges) -> DType:
+    """The narrowest type for the nodes of a group and what they read."""
+    read = {each for node in group for each in (node, *_operands(node)) if each.dtype is _WIDE}
+    functions = {node.op.function for node in group if isinstance(node.op, Elementwise)}
+    types = _NARROW[not _WITHOUT_BYTES.isdisjoint(functions) :]
+    return next(t for t in types if all(_fits(ranges.known[each], t) for each in read))
+
+
+def _operands(node: Node) -> tuple[Node, ...]:
+    """The operands of the type of a node: of those that read by index the first."""
+    if isinstance(node.op, Result):
+        return ()
+    return node.operands[:1] if isinstance(node.op, Take | Gather) else node.operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -121,9 +145,7 @@ class _Fits:
 
     def fits(self, node: Node) -> bool:
         """Whether every element of a node is a number of 32 bits."""
-        bounds = bounds_of(_NARROW)
-        assert bounds is not None
-        return node in self.ranges.known and is_within(self.ranges.known[node], bounds)
+        return node in self.ranges.known and _fits(self.ranges.known[node], _NARROW[-1])
 
     def _is_candidate(self, node: Node) -> bool:
         is_known = node.dtype is _WIDE and isinstance(node.op, _OPS) and self.fits(node)
@@ -138,8 +160,7 @@ class _Fits:
             return after in found and self.fits(first)
         if isinstance(op, Result):
             return any(state in found for state in _state_of(node))
-        read = node.operands[:1] if isinstance(op, Take | Gather) else node.operands
-        return all(self._is_narrow(each, found) for each in read)
+        return all(self._is_narrow(each, found) for each in _operands(node))
 
     def _is_narrow(self, node: Node, found: Collection[Node]) -> bool:
         """Whether an operand is in 32 bits already, or can be cast before it is read."""
@@ -169,22 +190,23 @@ def _state_of(node: Node) -> tuple[Node, ...]:
 
 def _profitable(
     kernel: Kernel, nodes: list[Node], found: Collection[Node], compared: Collection[Node]
-) -> set[Node]:
-    """The nodes of those groups that gain more than their casts cost."""
-    groups = {node: [node] for node in found}
-    gains = dict.fromkeys(found, 0)
+) -> list[list[Node]]:
+    """Nodes that read each other in 32 bits: the groups that gain more than their casts cost."""
+    groups = {node: [node] for node in (*found, *compared)}
+    gains = dict.fromkeys(groups, 0)
     for node in nodes:
-        _join(groups, [each for each in (node, *_tied(node, compared)) if each in found])
+        if node in groups:
+            _join(groups, [node, *(each for each in _tied(node) if each in found)])
         for state, after in _carried(node):
-            _join(groups, [each for each in (state, after) if each in found])
+            if state in found:
+                _join(groups, [state, after])
         for each, gain in _gains(node, found, compared):
             gains[each] += gain
     for node in kernel.results:
         if node in found:
             gains[node] -= _GAIN * _work(node)
     apart = {id(group): group for group in groups.values()}.values()
-    gaining = (group for group in apart if sum(gains[node] for node in group) > 0)
-    return {node for group in gaining for node in group}
+    return [group for group in apart if sum(gains[node] for node in group) > 0]
 
 
 def _join(groups: dict[Node, list[Node]], tied: list[Node]) -> None:
@@ -196,12 +218,9 @@ def _join(groups: dict[Node, list[Node]], tied: list[Node]) -> None:
             groups |= dict.fromkeys(short, long)
 
 
-def _tied(node: Node, compared: Collection[Node]) -> Iterator[Node]:
-    """The values that are in 32 bits if a node is."""
-    if isinstance(node.op, Result):
-        yield from _state_of(node)
-    elif isinstance(node.op, _OPS) or node in compared:
-        yield from node.operands
+def _tied(node: Node) -> tuple[Node, ...]:
+    """The values that have the type of a node."""
+    return _state_of(node) if isinstance(node.op, Result) else _operands(node)
 
 
 def _carried(node: Node) -> Iterator[tuple[Node, Node]]:
@@ -217,7 +236,7 @@ def _gains(
         yield node, _work(*node.operands, node) * _is_long(max(node.operands, key=_size))
     elif node in compared:
         read = max((each for each in node.operands if each in found), key=_size)
-        yield read, _work(read) * _is_long(read)
+        yield node, _work(read) * _is_long(read)
     if node in found:
         others = (each for each in node.operands if each.dtype is _WIDE and each not in found)
         costs = [_work(each) for each in others if not isinstance(each.op, Constant)]
@@ -247,10 +266,9 @@ def _work(*nodes: Node) -> int:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Writer:
-    """The rules; `narrow` are the values in 32 bits, `made` the new ones."""
+    """The rules; `types` are those of values and of what comparisons read, `made` new values."""
 
-    narrow: Collection[Node]
-    compared: Collection[Node]
+    types: Mapping[Node, DType]
     made: dict[Node, Node] = field(default_factory=dict)
 
     @property
@@ -259,50 +277,49 @@ class _Writer:
         return {**dict.fromkeys(_OPS, self._value), Loop: self._loop}
 
     def _value(self, rebuild: Rebuild, node: Node) -> Node:
-        """A value of 32 bits, cast for those that read 64; others over operands as they are."""
-        if node in self.compared:
-            return self._copied(rebuild, node, node.operands)
-        if node not in self.narrow:
+        """A narrow value, cast for those that read 64 bits; others over operands as they are."""
+        dtype = self.types.get(node)
+        if dtype is None:
             return copied(rebuild, node)
-        reads = node.operands[:1] if isinstance(node.op, Take | Gather) else node.operands
-        if isinstance(node.op, Result):
-            made = self._copied(rebuild, replace(node, dtype=_NARROW), ())
-        elif node.op == _CAST:
-            made = rebuild.builder.cast(self._operand(rebuild, node.operands[0]), _NARROW)
+        if node.dtype is not _WIDE:
+            return self._copied(rebuild, node, dtype)
+        if node.op == _CAST:
+            made = rebuild.builder.cast(self._operand(rebuild, node.operands[0], dtype), dtype)
         else:
-            made = self._copied(rebuild, replace(node, dtype=_NARROW), reads)
+            made = self._copied(rebuild, replace(node, dtype=dtype), dtype)
         self.made[node] = made
         return rebuild.builder.cast(made, _WIDE)
 
-    def _copied(self, rebuild: Rebuild, node: Node, reads: tuple[Node, ...]) -> Node:
-        """The node, which reads these operands in 32 bits."""
-        kept = {each: rebuild.nodes[each] for each in reads}
-        rebuild.nodes.update({each: self._operand(rebuild, each) for each in reads})
+    def _copied(self, rebuild: Rebuild, node: Node, dtype: DType) -> Node:
+        """The node over operands of a type."""
+        kept = {each: rebuild.nodes[each] for each in _operands(node)}
+        rebuild.nodes.update({each: self._operand(rebuild, each, dtype) for each in kept})
         made = copied(rebuild, node)
         rebuild.nodes.update(kept)
         return made
 
-    def _operand(self, rebuild: Rebuild, node: Node) -> Node:
-        """A value of 64 bits in 32; others as they are."""
+    def _operand(self, rebuild: Rebuild, node: Node, dtype: DType) -> Node:
+        """A value of 64 bits in a narrower type; others as they are."""
         if node.dtype is not _WIDE:
             return rebuild.nodes[node]
         if isinstance(node.op, Constant):
-            return rebuild.builder.constant(node.op.array.astype(_NARROW.numpy))
-        return self.made.get(node) or rebuild.builder.cast(rebuild.nodes[node], _NARROW)
+            return rebuild.builder.constant(node.op.array.astype(dtype.numpy))
+        return rebuild.builder.cast(self.made.get(node) or rebuild.nodes[node], dtype)
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
         """A loop that carries narrow values; others are copied."""
         op = node.op
         assert isinstance(op, Loop)
-        if not any(state in self.narrow for state in op.states):
+        if not any(state in self.types for state in op.states):
             return copied(rebuild, node)
         heads = op.has_trip + op.has_condition
         body = rebuild.write_inside(op.body)
         given = list(rebuild.operands(node))
         states, nexts = ([rebuild.nodes[each] for each in ends] for ends in (op.states, op.nexts))
         for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
-            if state in self.narrow:
+            if (dtype := self.types.get(state)) is not None:
                 states[number], nexts[number] = self.made[state], self.made[after]
-                given[heads + number] = self._operand(rebuild, node.operands[heads + number])
+                first = node.operands[heads + number]
+                given[heads + number] = self._operand(rebuild, first, dtype)
         made = loop_with(rebuild, op, body, tuple(states), tuple(nexts))
         return rebuild.builder.add(made, node.dtype, (), *given)
