@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +32,6 @@ from treadle.jit.schedule.parallelism import (
     CACHE_LINE_ELEMENTS,
     Parallelism,
     divided_axis,
-    interleaved,
 )
 from treadle.jit.threads.words import NEST_WORDS
 from treadle.jit.threads.words import SHARE as SHARE_FUNCTION
@@ -47,18 +45,16 @@ _COST_SCALE = 1024
 def parallel_nest(
     context: CodegenContext,
     count: Index,
-    nanoseconds: float,
+    found: Parallelism,
     least: int = 1,
     size: Sequence[Index] = (),
-    *,
-    is_shared: bool,
 ) -> Iterator[tuple[Index, Index]]:
     """The (first, count) of the items for the current function: all, or one thread's part.
 
-    A thread takes multiples of `least` items. An element takes the `nanoseconds`; the number of
-    elements is the product of `size`, or the number of items.
+    A thread takes multiples of `least` items. The number of elements is the product of `size`, or
+    the number of items.
     """
-    is_shared = is_shared and not (isinstance(count, int) and count < 2 * least)
+    is_shared = found.is_shared and not (isinstance(count, int) and count < 2 * least)
     if (
         not (is_shared or context.functions.is_outlined)
         or context.tile is not None
@@ -89,7 +85,7 @@ def parallel_nest(
         )
         return
     context.counts.update({"shared": 1})
-    cost_of_all = outer.index(outer.product((*(size or (count,)), _fine(nanoseconds))))
+    cost_of_all = outer.index(outer.product((*(size or (count,)), _fine(found.nanoseconds))))
     total = outer.builder.udiv(cost_of_all, outer.index(_COST_SCALE))
     context.functions.calls.append(run_parts(context, function, data, total))
 
@@ -98,21 +94,18 @@ def parallel_nest(
 def parallel_range(
     context: CodegenContext,
     count: Index,
-    cost: float,
+    found: Parallelism,
     size: Sequence[Index] = (),
     turned: Callable[[CodegenContext, Index, Index], Index] | None = None,
-    *,
-    is_shared: bool,
 ) -> Iterator[Index]:
     """A parallel loop over items that are no elements, such as blocks of a product.
 
-    `cost` is the nanoseconds per element; the number of elements is the product of `size`, or the
-    number of items. `turned` determines the order within a thread: it maps a number, given their
-    count, to a number.
+    The number of elements is the product of `size`, or the number of items. `turned` determines the
+    order within a thread: it maps a number, given their count, to a number.
     """
     with (
-        parallel_nest(context, count, cost, 1, size, is_shared=is_shared) as (first, own),
-        context.builder.range(own, hints=_hints(interleaved(cost, count), 0)) as number,
+        parallel_nest(context, count, found, 1, size) as (first, own),
+        context.builder.range(own, hints=_hints(found.interleaved, 0)) as number,
     ):
         yield context.builder.add(first, number if turned is None else turned(context, number, own))
 
@@ -120,9 +113,8 @@ def parallel_range(
 @contextmanager
 def parallel_positions(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
     """A parallel loop over the row-major positions of all elements."""
-    least, is_shared = CACHE_LINE_ELEMENTS, found.shared_axis is not None
     with (
-        parallel_nest(context, size, found.nanoseconds, least, is_shared=is_shared) as (first, own),
+        parallel_nest(context, size, found, CACHE_LINE_ELEMENTS) as (first, own),
         positions(context, own, found) as position,
     ):
         yield context.builder.add(first, position)
@@ -148,28 +140,14 @@ def indices(
 def parallel_indices(
     context: CodegenContext, shape: Sequence[Index], found: Parallelism
 ) -> Iterator[tuple[Index, ...]]:
-    """A parallel loop over every index of the shape."""
-    axis, is_shared = found.shared_axis or 0, found.shared_axis is not None
+    """A parallel loop over every index of the shape: of a whole nest, or of a chunk of it."""
+    axis = divided_axis(shape) if found.is_shared else 0
     extent = shape[axis] if shape else 1
-    with parallel_nest(context, extent, found.nanoseconds, size=shape, is_shared=is_shared) as (
-        first,
-        count,
-    ):
+    with parallel_nest(context, extent, found, size=shape) as (first, count):
         own = [*shape[:axis], count, *shape[axis + 1 :]] if shape else []
         with indices(context, own, found) as index:
             moved = [context.builder.add(first, each) for each in index[axis : axis + 1]]
             yield (*index[:axis], *moved, *index[axis + 1 :])
-
-
-@contextmanager
-def parallel_for(
-    context: CodegenContext, shape: Sequence[Index], found: Parallelism
-) -> Iterator[tuple[Index, ...]]:
-    """A parallel loop over every index of the shape: of a whole nest, or of a chunk of it."""
-    if found.shared_axis is not None:
-        found = replace(found, shared_axis=divided_axis(shape))
-    with parallel_indices(context, shape, found) as index:
-        yield index
 
 
 def _hints(interleaved: int, lanes: int) -> Sequence[str]:
@@ -187,11 +165,14 @@ def split_nest(
     write: Callable[[tuple[Index, ...]], None],
 ) -> None:
     """Run a function for every index of each piece, as in `parallel_indices`."""
-    shape, cost = [places[-1] for places in found], loops.nanoseconds
-    axis, is_shared = loops.shared_axis or 0, loops.shared_axis is not None
+    shape, axis = [places[-1] for places in found], loops.shared_axis or 0
     with (
-        long_axis_in_chunks(context, shape, cost, axis) as (_, start_of_chunk, extents),
-        parallel_nest(context, extents[axis], cost, size=extents, is_shared=is_shared) as part,
+        long_axis_in_chunks(context, shape, loops.nanoseconds, axis) as (
+            _,
+            start_of_chunk,
+            extents,
+        ),
+        parallel_nest(context, extents[axis], loops, size=extents) as part,
     ):
         first_of_part, count = part
         first = context.builder.add(start_of_chunk, first_of_part)

@@ -17,22 +17,28 @@ from treadle.jit.kernel.costs import LARGE_MATRIX
 from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, Result, ScanSlice, Take, View
 from treadle.jit.schedule.access import AffineIndex, counter
 from treadle.jit.schedule.op_accesses import accesses_of
-from treadle.jit.schedule.storage import Storage, StorageMap
+from treadle.jit.schedule.storage import Storage, StorageMap, stored_transpose
 
 _MIN_STEPS, _MAX_STEPS, _MAX_STACKED_STEPS = 8, 64, 16
 """The iterations at once; the last for items that another loop stacks, which may run at the same
 time (pipelines.py): two threads run four LSTMs of 128 1.9 times as fast as one, with 64 1.7 times.
 """
+_FEW = 3
+"""Iterations up to which a matrix is not transposed: each reads it as it is stored."""
 _CACHED_ELEMENTS = 32_768
 """The elements of all products that are computed at once."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Distribution:
-    """The nodes from the left operand of a product to the item, and the iterations at once."""
+    """The nodes from the left operand of a product to the item, and the iterations at once.
+
+    A loop of up to `few` iterations multiplies by the rows of the matrix as it is stored.
+    """
 
     between: tuple[Node, ...]
     steps: int
+    few: int
 
 
 def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distribution]:
@@ -43,7 +49,7 @@ def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distr
         if between:
             most = _MAX_STACKED_STEPS if _is_from_loop(between[-1]) else _MAX_STEPS
             steps = min(max(_CACHED_ELEMENTS // node.size, _MIN_STEPS), most)
-            found[node] = Distribution(between, steps)
+            found[node] = Distribution(between, steps, _FEW if stored_transpose(node) else 0)
     return found
 
 

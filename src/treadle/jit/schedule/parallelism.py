@@ -69,6 +69,11 @@ class Parallelism:
     by_index: Parallelism | None = None
     by_tiles: Parallelism | None = None
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether threads share it."""
+        return self.shared_axis is not None
+
     def in_lanes(self, lanes: int, shape: Sequence[object]) -> Parallelism:
         """The same in vectors of these lanes, if a row has enough of them."""
         row = shape if self.vector_axis is None else shape[-1:]
@@ -94,7 +99,7 @@ class Parallelism:
 
     def sharing_words(self) -> Iterator[str]:
         """The axis that threads divide, in words; nothing if one thread computes all."""
-        if self.shared_axis is not None:
+        if self.is_shared:
             axis = "" if self.vector_axis is None else f" along axis {self.shared_axis}"
             yield f"shared by threads{axis}"
 
@@ -152,8 +157,8 @@ def _with_tiles(found: Parallelism, node: Node, threshold: int, vector_bytes: in
     about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
     row = found.nanoseconds * lanes * prod(about) / about[axes[0]]
     count = extent // lanes if isinstance(extent, int) else extent
-    is_shared = shares_items(count, row, (), threshold)
-    return replace(found, by_tiles=Parallelism(row, None, 1, axes[0] if is_shared else None))
+    shared_axis = axes[0] if shares_items(count, row, (), threshold) else None
+    return replace(found, by_tiles=Parallelism(row, None, interleaved(row, count), shared_axis))
 
 
 def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:

@@ -50,7 +50,7 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
-from treadle.jit.schedule.steps.products import ProductFacts, ProductSchedule, product_schedules
+from treadle.jit.schedule.steps.products import ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
@@ -145,6 +145,7 @@ def schedule_kernel(
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
     parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes)
     packed = packings(kernel, order, distributed, target)
+    matrices = {packing.matrix for each in packed.values() for packing in each}
     columns = {
         node: columns_of(node, kernel, order)
         for node, of in loops.items()
@@ -163,7 +164,7 @@ def schedule_kernel(
         found,
         blocks,
         parallelism,
-        product_schedules(blocks, thresholds, ProductFacts(order, packed, distributed, target)),
+        product_schedules(thresholds, order, matrices, distributed, target),
         thresholds,
         reassociated(facts.values()),
         step_functions(blocks, parallelism, _tiled(loops), is_profiled=kernel.is_profiled),

@@ -24,10 +24,6 @@ from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops.vector_product import row_reader
 from treadle.jit.kernel.ir import Block, Node, ScanSlice, Take, static_shape
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.storage import stored_transpose
-
-FEW_ITERATIONS = 3
-"""Iterations up to which a matrix is not transposed: each reads it as it is stored."""
 
 
 def runs_briefly(context: CodegenContext, node: Node) -> Any:
@@ -36,9 +32,9 @@ def runs_briefly(context: CodegenContext, node: Node) -> Any:
     None for a product whose matrix is not stored as its transpose.
     """
     distribution = context.schedule.distributed.get(node)
-    if distribution is None or stored_transpose(node) is None:
+    if distribution is None or not distribution.few:
         return None
-    b, few = context.builder.builder, llvm.Constant(I64, FEW_ITERATIONS)
+    b, few = context.builder.builder, llvm.Constant(I64, distribution.few)
     return b.icmp_signed("<=", _length(context, distribution), few)
 
 

@@ -57,9 +57,7 @@ def emit_dot_products(context: CodegenContext, node: Node, matrix: Node, result:
     assert found is not None, "no product of a transposed input"
     full, rest = columns // at_once, columns % at_once
     if full:
-        size, cost = (rows, inner, full * at_once), found.nanoseconds
-        is_shared = found.shared_axis is not None
-        with parallel_range(context, full, cost, size, is_shared=is_shared) as number:
+        with parallel_range(context, full, found, (rows, inner, full * at_once)) as number:
             _emit(context, dots, context.builder.multiply(number, at_once), at_once)
     if rest:
         _emit(context, dots, full * at_once, rest)

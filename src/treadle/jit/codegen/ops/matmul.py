@@ -21,7 +21,7 @@ from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import emit_product
 from treadle.jit.codegen.ops.vector_product import Product, row_reader
-from treadle.jit.codegen.parallel import parallel_for
+from treadle.jit.codegen.parallel import parallel_indices
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, static_shape
 from treadle.jit.schedule.cost_model import is_long
@@ -67,7 +67,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         *batch, rows, columns = shape
         with in_chunks(context, rows, (*batch, columns, inner)) as (first, count):
             own = (*batch, count, columns)
-            with parallel_for(context, own, found.elements) as (*outer, row, column):
+            with parallel_indices(context, own, found.elements) as (*outer, row, column):
                 index = (*outer, context.builder.add(first, row), column)
                 t.store(buffer, index, _looped(context, node, index, inner))
     t.buffers[node] = buffer
@@ -83,7 +83,7 @@ def _emit_by_rows(
     if batches and not is_long((rows, columns, inner)):
         with in_chunks(context, batches[0], (*batches[1:], rows, columns, inner), 1) as own:
             first, count = own
-            with parallel_for(context, (count, *batches[1:]), found.batches) as (number, *rest):
+            with parallel_indices(context, (count, *batches[1:]), found.batches) as (number, *rest):
                 batch = (context.builder.add(first, number), *rest)
                 whole = (0, rows), (0, columns)
                 emit_product(context, _product(context, node, buffer, batch, *whole, found))

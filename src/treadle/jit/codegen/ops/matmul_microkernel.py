@@ -75,9 +75,7 @@ def _rows(
     blocks = w.split(w.add(product.rows, most - 1), most)[0] if has_one_code else full
     if full != 0:
         size = (blocks, most * vectors * _lanes(context, product), product.inner)
-        is_shared = 0 < product.found.row_vectors <= vectors
-        cost = product.found.nanoseconds
-        with parallel_range(context, blocks, cost, size, is_shared=is_shared) as number:
+        with parallel_range(context, blocks, product.found.rows(vectors), size) as number:
             part = context.builder
             rows = _rows_from(context, part.multiply(number, most), most)
             last = part.add(product.rows, -1)
@@ -110,9 +108,7 @@ def _panels(
     tail = product.columns - (vectors - 1) * lanes
     if alike:
         size = (product.rows, product.inner, alike * wide * lanes)
-        with parallel_range(
-            context, alike, found.nanoseconds, size, product.turned, is_shared=found.columns
-        ) as panel:
+        with parallel_range(context, alike, found.columns, size, product.turned) as panel:
             yield context.builder.multiply(panel, wide * lanes), wide, lanes
     first = alike * wide
     while first < vectors:

@@ -164,10 +164,10 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> No
     Threads share the result by parts.
     """
     shape, found = context.access.shape(node), context.schedule.parallelism_of(node)
-    axis, cost, is_shared = divided_axis(shape), found.nanoseconds, found.shared_axis is not None
+    axis = divided_axis(shape)
     with (
-        long_axis_in_chunks(context, shape, cost, axis) as (_, start, extents),
-        parallel_nest(context, extents[axis], cost, size=extents, is_shared=is_shared) as part,
+        long_axis_in_chunks(context, shape, found.nanoseconds, axis) as (_, start, extents),
+        parallel_nest(context, extents[axis], found, size=extents) as part,
     ):
         first, count = part
         own = (*extents[:axis], count, *extents[axis + 1 :])

@@ -17,7 +17,7 @@ from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
-from treadle.jit.codegen.parallel import parallel_for, parallel_range
+from treadle.jit.codegen.parallel import parallel_indices, parallel_range
 from treadle.jit.kernel.ir import Node, View
 from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.parallelism import Parallelism
@@ -41,7 +41,7 @@ def copy_view(
     if axes is None:
         with (
             long_axis_in_chunks(context, shape, found.nanoseconds) as (axis, start, extents),
-            parallel_for(context, extents, found.by_index or found) as index,
+            parallel_indices(context, extents, found.by_index or found) as index,
             context.access.scope(),
         ):
             own = moved_along(context, index, axis, start)
@@ -89,8 +89,7 @@ def _some(context: CodegenContext, count: Index, found: Parallelism) -> Iterator
         with context.builder.range(0) as number:
             yield number
         return
-    is_shared = found.shared_axis is not None
-    with parallel_range(context, count, found.nanoseconds, is_shared=is_shared) as number:
+    with parallel_range(context, count, found) as number:
         yield number
 
 

@@ -1,4 +1,4 @@
-"""How matrix products use the processor: what threads share of each, in the ways to compute it.
+"""What threads share of matrix products, in each way to compute them.
 
     panels of columns    whole products of a batch; else the panels; else the rows of each panel
     dot products         the columns
@@ -11,15 +11,13 @@ times a transposed input are dot products; the rest is computed element by eleme
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import Block, MatMul, Node, Number, static_shape
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.cost_model import per_product
-from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
-from treadle.jit.schedule.layouts.packing import Packing
 from treadle.jit.schedule.layouts.product_tiles import (
     alike_panels,
     dots_together,
@@ -34,92 +32,81 @@ from treadle.jit.schedule.storage import Storage, stored_transpose
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """A product by panels: a multiplication takes an estimated number of `nanoseconds`.
+    """A product by panels: threads share the products of `batches`, or `columns`, or else rows.
 
-    Threads share the products of `batches`; `columns`: they share panels; else the rows of those of
-    at least `row_vectors` vectors, 0: of none. `turns`: every second iteration runs backward, since
-    the end of a matrix larger than the cache is still cached then.
+    They share the rows of panels of at least `row_vectors` vectors, 0: of none. `turns`: every
+    second iteration runs backward, since the end of a matrix larger than the cache is still cached.
     """
 
-    nanoseconds: float
     batches: Parallelism
-    columns: bool
+    columns: Parallelism
     row_vectors: int
     turns: bool
 
-    def words(self) -> Iterator[str]:
+    def rows(self, vectors: int) -> Parallelism:
+        """The blocks of rows of a panel of this number of vectors."""
+        is_shared = 0 < self.row_vectors <= vectors
+        return replace(self.columns, shared_axis=0 if is_shared else None)
+
+    def sharing_words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
-        yield "in panels"
-        if self.batches.shared_axis is not None:
-            yield from self.batches.sharing_words()
-        elif self.columns or self.row_vectors:
-            yield f"shared by threads along its {'columns' if self.columns else 'rows'}"
-        if self.turns:
-            yield "backward in every second iteration"
+        axes = {"columns": self.columns.is_shared, "rows": self.row_vectors}
+        shared = [
+            f"shared by threads along its {axis}" for axis, is_shared in axes.items() if is_shared
+        ]
+        yield from [*self.batches.sharing_words(), *shared][:1]
+        yield from ["backward in every second iteration"] * self.turns
 
 
 @dataclass(frozen=True, slots=True)
 class ProductSchedule:
-    """The ways in which a product may run: by panels, as dot products, element by element."""
+    """The ways in which a product may run."""
 
-    panels: Panels | None
     dots: Parallelism | None
+    panels: Panels | None
     elements: Parallelism | None
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
-        if self.dots is not None:
-            yield "dot products"
-            yield from self.dots.sharing_words()
-        elif self.panels is not None:
-            yield from self.panels.words()
-        elif self.elements is not None:
-            yield "element by element"
-            yield from self.elements.sharing_words()
+        ways = zip(_WAYS, (self.dots, self.panels, self.elements), strict=True)
+        way, found = next((way, found) for way, found in ways if found is not None)
+        yield from (way, *found.sharing_words())
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ProductFacts:
-    """What it follows from: where operands are, and the products of many iterations (`batched`)."""
-
-    order: MemoryOrder
-    packings: Mapping[Node, tuple[Packing, ...]]
-    batched: Collection[Node]
-    target: Target
+_WAYS = "dot products", "in panels", "element by element"
 
 
 def product_schedules(
-    blocks: Mapping[Block, tuple[Step, ...]],
     thresholds: Mapping[Block, int],
-    facts: ProductFacts,
+    order: MemoryOrder,
+    packed: Collection[Node],
+    batched: Collection[Node],
+    target: Target,
 ) -> dict[Node, ProductSchedule]:
-    """How the products in memory run; from a block's threshold on they are shared, 0: none."""
-    packed = {packing.matrix for each in facts.packings.values() for packing in each}
-    places = facts.order.storage.storage_of
-    return {
-        step: _schedule(step, facts, packed, thresholds[block])
-        for block, steps in blocks.items()
-        for step in steps
-        if not isinstance(step, Nest)
-        and isinstance(step.op, MatMul)
-        and places[step] is Storage.BUFFER
-    }
+    """How the products in memory run; from a block's threshold on they are shared, 0: none.
+
+    `packed` are matrices in panels, `batched` the products of many iterations.
+    """
+    found = {}
+    for node, place in order.storage.storage_of.items():
+        if not isinstance(node.op, MatMul) or place is not Storage.BUFFER:
+            continue
+        threshold, right = thresholds[node.home], node.operands[1]
+        has_rows = has_panels(node) and order.has_rows(right)
+        is_in_panels = has_rows or (has_panels(node) and right in packed)
+        is_stored, is_batched = stored_transpose(node) is not None, node in batched
+        found[node] = ProductSchedule(
+            _dots(node, target, threshold) if is_stored else None,
+            _panels(node, target, threshold, is_batched=is_batched) if is_in_panels else None,
+            None if has_rows or is_stored else _elements(node, threshold),
+        )
+    return found
 
 
-def _schedule(
-    node: Node, facts: ProductFacts, packed: Collection[Node], threshold: int
-) -> ProductSchedule:
-    right, is_wide, target = node.operands[1], has_panels(node), facts.target
-    has_rows = is_wide and facts.order.has_rows(right)
-    is_in_panels = has_rows or (is_wide and right in packed)
-    is_batched = node in facts.batched
-    panels = _panels(node, target, threshold, is_batched=is_batched) if is_in_panels else None
-    dots = None if stored_transpose(node) is None else _dots(node, target, threshold)
-    if dots is not None or has_rows:
-        return ProductSchedule(panels, dots, None)
-    inner, rows = node.operands[0].shape[-1], node.shape[-2]
-    cost = per_product(node.dtype, rows) * _known(inner) * costs.SCALAR_SLOWDOWN
-    return ProductSchedule(panels, dots, in_rows(cost, node.shape, threshold))
+def _elements(node: Node, threshold: int) -> Parallelism:
+    inner = _known(node.operands[0].shape[-1])
+    cost = per_product(node.dtype, node.shape[-2]) * inner * costs.SCALAR_SLOWDOWN
+    return in_rows(cost, node.shape, threshold)
 
 
 def _panels(node: Node, target: Target, threshold: int, *, is_batched: bool) -> Panels:
@@ -127,13 +114,11 @@ def _panels(node: Node, target: Target, threshold: int, *, is_batched: bool) -> 
     inner = node.operands[0].shape[-1]
     assert isinstance(columns, int)
     one = per_product(node.dtype, rows) * _known(inner) * _known(rows) * columns
-    outside = in_rows(one, batches, threshold)
     together = None if is_batched else rows
     cost, most = per_product(node.dtype, together), rows_together(together, target)
     lanes, vectors = lanes_of(node.dtype, columns, target), vectors_together(most, target)
     alike, wide = alike_panels(columns, lanes, vectors)
-    size = together, inner, alike * wide * lanes
-    shares_columns = shares_items(alike, cost, size, threshold)
+    shares_columns = shares_items(alike, cost, (together, inner, alike * wide * lanes), threshold)
     blocks = together // most if isinstance(together, int) else together
     sharing = (
         count
@@ -141,13 +126,15 @@ def _panels(node: Node, target: Target, threshold: int, *, is_batched: bool) -> 
         if shares_items(blocks, cost, (blocks, most * count * lanes, inner), threshold)
     )
     return Panels(
-        cost, outside, shares_columns, next(sharing, 0), not is_batched and _turns(node, target)
+        in_rows(one, batches, threshold),
+        Parallelism(cost, None, 1, 0 if shares_columns else None),
+        next(sharing, 0),
+        not is_batched and _turns(node, target),
     )
 
 
 def _dots(node: Node, target: Target, threshold: int) -> Parallelism:
-    rows, columns = static_shape(node)
-    inner = static_shape(node.operands[1])[0]
+    (rows, columns), inner = static_shape(node), node.operands[1].shape[0]
     at_once = dots_together(rows, target)
     full, cost = columns // at_once, per_product(node.dtype, rows)
     is_shared = shares_items(full, cost, (rows, inner, full * at_once), threshold)
@@ -156,12 +143,10 @@ def _dots(node: Node, target: Target, threshold: int) -> Parallelism:
 
 def _turns(node: Node, target: Target) -> bool:
     right, rows = node.operands[1], node.shape[-2]
-    is_invariant = node.home.is_loop and right.home.depth < node.home.depth
-    if not (is_invariant and right.is_static and node.is_static):
+    if not (node.home.is_loop and right.home.depth < node.home.depth and node.is_static):
         return False
-    assert isinstance(rows, int)
-    is_large = right.size * right.dtype.numpy.itemsize > costs.L1_BYTES
-    return is_large and rows <= rows_together(rows, target)
+    is_large = right.is_static and right.size * right.dtype.numpy.itemsize > costs.L1_BYTES
+    return is_large and isinstance(rows, int) and rows <= rows_together(rows, target)
 
 
 def _known(extent: Number) -> int:

@@ -53,7 +53,7 @@ def _weight(step: Step) -> int:
 def _is_alone(nest: Nest, found: Parallelism) -> bool:
     """Whether a nest runs on one thread without safepoints."""
     first = nest.nodes[0]
-    if nest.pieces is not None or found.shared_axis is not None or not first.is_static:
+    if nest.pieces is not None or found.is_shared or not first.is_static:
         return False
     shape = static_shape(first)
     return prod(shape) > 1 and not takes_long(found.nanoseconds, shape)
