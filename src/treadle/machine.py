@@ -77,7 +77,7 @@ def free_memory(root: Path = _ROOT, own: Path = _OWN, info: Path = _MEMORY) -> f
 def resident_memory(own: Path = _RESIDENT) -> float:
     """The bytes of memory that this process has filled; 0 if the system does not tell."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        return float(own.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return float(own.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0.0
 
 
@@ -117,14 +117,14 @@ def _limits(root: Path = _ROOT, own: Path = _OWN) -> list[tuple[float, Path, _Fi
     for folder in cgroup_folders("memory", root, own):
         for files in _FILES:
             with contextlib.suppress(OSError, ValueError):
-                limit = float((folder / files.limit).read_text(encoding="ascii"))
+                limit = float((folder / files.limit).read_text(encoding="utf-8"))
                 found.append((limit, folder, files))
     return [each for each in found if each[0] < _physical()]
 
 
 def _left(limit: float, folder: Path, files: _Files) -> float:
     with contextlib.suppress(OSError, ValueError):
-        taken = float((folder / files.taken).read_text(encoding="ascii"))
+        taken = float((folder / files.taken).read_text(encoding="utf-8"))
         numbers = _numbers(folder / "memory.stat")
         return limit - taken + sum(numbers.get(each, 0.0) for each in files.returnable)
     return limit
@@ -132,7 +132,7 @@ def _left(limit: float, folder: Path, files: _Files) -> float:
 
 def _numbers(file: Path) -> dict[str, float]:
     """The first number of each line, by the word before it."""
-    lines = (line.split() for line in file.read_text(encoding="ascii").splitlines())
+    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
     return {line[0]: float(line[1]) for line in lines if len(line) > 1}
 
 
@@ -184,10 +184,10 @@ def cgroup_folders(controller: str, root: Path = _ROOT, own: Path = _OWN) -> Ite
 
 def _limit(folder: Path) -> float | None:
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        allowed, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+        allowed, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
         return None if allowed == "max" else int(allowed) / int(period)
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        allowed = (folder / "cpu.cfs_quota_us").read_text(encoding="ascii")
-        period = (folder / "cpu.cfs_period_us").read_text(encoding="ascii")
+        allowed = (folder / "cpu.cfs_quota_us").read_text(encoding="utf-8")
+        period = (folder / "cpu.cfs_period_us").read_text(encoding="utf-8")
         return int(allowed) / int(period) if int(allowed) > 0 else None
     return None
