@@ -82,7 +82,7 @@ def _scan(
 def grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """A loop in a loop, whose elements read the row above and the element before."""
     chance = lines.chance
-    rows, columns = chance.choice((*TRIPS[1:], 33)), chance.choice(EXTENTS)
+    rows, columns = chance.choice((*TRIPS[1:], 33)), chance.choice((*EXTENTS, 64, 90))
     feeds = {
         "above": numbers(chance, columns), "left": numbers(chance),
         "p": numbers(chance, rows), "q": numbers(chance, columns),
@@ -97,13 +97,19 @@ def grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         f"last, made = Scan <num_scan_inputs = {len(items)}, body = c ({given}) =>"
         f" (float {after}, float {out}) {{\n  {inner}\n  }}> (left, {', '.join(sources)})"
     )
-    kept = outer.add("Identity (made)")
-    stacked = outer.add("Identity (last)")
+    results, ends = {"o": 1}, [f"float[{columns}] {outer.add('Identity (made)')}"]
+    match chance.choice(("rows", "rows", "ends", "nothing")):
+        case "rows":
+            ends.append(f"float[{columns}] {outer.add('Identity (made)')}")
+            results["y"] = 2
+        case "ends":
+            ends.append(f"float {outer.add('Identity (last)')}")
+            results["y"] = 1
     lines.written.append(
-        f"o, y = Scan <num_scan_inputs = 1, body = b (float[{columns}] row, float pi) =>"
-        f" (float[{columns}] {kept}, float {stacked}) {{\n  {outer}\n  }}> (above, p)"
+        f"{', '.join(results)} = Scan <num_scan_inputs = 1, body = b (float[{columns}] row,"
+        f" float pi) => ({', '.join(ends)}) {{\n  {outer}\n  }}> (above, p)"
     )
-    return feeds, {"o": 1, "y": 1}
+    return feeds, results
 
 
 def stacked(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:

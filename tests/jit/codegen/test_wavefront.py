@@ -191,3 +191,62 @@ def test_rows_shorter_than_two_vectors_use_no_wavefront(grids, rng):
     """As many columns as lanes are not enough: most steps would be half empty."""
     check(text("int64", 20, LEVENSHTEIN), feed(rng, "int64", 40, 20))
     assert all(grid.width >= 2 * grid.lanes for grid in grids)
+
+
+def table(dtype, columns, cell, *, form="Scan", stacked="Identity (next)", direction=0):
+    """Such rows, and the table of all of them."""
+    word = WORDS[dtype]
+    row = f"{word}[{columns}]"
+    heads = {
+        "Scan": f"""Scan <num_scan_inputs = 1, scan_output_directions = [{direction}],
+          body = outer ({row} row, {word} k, {word} a) => ({row} next, {word} ko, {row} out)""",
+        "Loop": f"""Loop <body = outer (int64 i, bool on, {row} row, {word} k)
+          => (bool go, {row} next, {word} ko, {row} out)""",
+    }
+    own = {"Scan": "", "Loop": "go = Identity (on)\n a = Gather (s, i)"}
+    given = {"Scan": "(row0, zero, s)", "Loop": "(count, , row0, zero)"}
+    return f"""g ({word}[N] s, {word}[{columns}] t, {row} row0, {word} zero, {word} one)
+      => ({row} last, {word} k1, {word}[N, {columns}] all) {{
+      z = Constant <value = int64 {{0}}> ()
+      shape = Shape (s)
+      count = Gather (shape, z)
+      last, k1, all = {heads[form]} {{
+        {own[form]}
+        ko = Add (k, one)
+        le, di, next = Scan <num_scan_inputs = 2, body = inner ({word} left, {word} diagonal,
+          {word} above, {word} c) => ({word} lo, {word} do, {word} cell) {{
+          {cell}
+          lo = Identity (new)
+          cell = Identity (new)
+          do = Identity (above)
+        }}> (ko, k, row, t)
+        out = {stacked}
+      }}> {given[form]}
+    }}"""
+
+
+@pytest.mark.parametrize("form", ["Scan", "Loop"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+def test_tables_of_all_rows(form, dtype, grids, rng):
+    feeds = [feed(rng, dtype, rows, 70) for rows in (0, 1, 3, 4, 5, 16, 31, 33, 70, 131)]
+    check(table(dtype, 70, LEVENSHTEIN, form=form), *feeds)
+    assert grids
+
+
+@pytest.mark.parametrize("columns", [32, 33, 64, 65, 127, 200])
+def test_tables_of_any_width(columns, grids, rng):
+    feeds = [feed(rng, "float32", rows, columns) for rows in (7, 64, 65)]
+    check(table("float32", columns, WARPING), *feeds)
+    assert grids
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stacked": "Neg (next)"},
+        {"direction": 1},
+    ],
+)
+def test_other_stacks_are_made_row_by_row(changed, grids, rng):
+    check(table("float32", 70, WARPING, **changed), feed(rng, "float32", 33, 70))
+    assert not grids

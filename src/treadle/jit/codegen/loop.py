@@ -88,7 +88,7 @@ def _run(
     context.rows.update(dict.fromkeys(numbers, counter))
     strategy = context.schedule.loops[node].strategy
     if isinstance(strategy, Wavefront):
-        emit_wavefront(context, strategy, counter, limit, emit_block)
+        emit_wavefront(context, strategy, counter, limit, stacks, emit_block)
     if isinstance(strategy, RegisterTiling):
         emit_register_tiles(context, strategy, counter, limit, stacks)
     double_buffer.begin(context, node)

@@ -7,15 +7,17 @@
 
 The cell above a lane was computed by the previous lane one step earlier. Rows are processed in
 groups of as many as there are lanes, or fewer at the end: the lanes of absent rows compute values
-that are not stored. The plain loop runs the last rows if they are few.
+that are not stored. The plain loop runs the last rows if they are few. If the outer loop stacks its
+rows, each lane stores its cell; those before the first column, behind the last, and of absent rows
+go to memory that nobody reads.
 
 `schedule/loops/wavefront.py` says which loops are such recurrences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,9 +26,10 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen import iteration_limit, memory_limit
 from treadle.jit.codegen.buffer import Buffer, Flat
+from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import Stacked
-from treadle.jit.codegen.llvm_types import I64, register_type
+from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.ir import (
@@ -47,11 +50,15 @@ _LEAST_ROWS = 4
 
 @dataclass(eq=False, slots=True)
 class _LaneEvaluator:
-    """Some rows, as many as `rows` says, while they are emitted: the lanes' values, by node."""
+    """Some rows, as many as `rows` says, while they are emitted: the lanes' values, by node.
+
+    `tables` is the memory of these rows in what the outer loop stacks.
+    """
 
     context: CodegenContext
     grid: Wavefront
     rows: Any
+    tables: Sequence[Buffer]
     numbers: dict[Node, Any] = field(default_factory=dict)
     carried: dict[Node, Any] = field(default_factory=dict)
     shifted: dict[Node, Any] = field(default_factory=dict)
@@ -63,7 +70,12 @@ class _LaneEvaluator:
 
 
 def emit_wavefront(
-    context: CodegenContext, grid: Wavefront, counter: Any, limit: Any, emit_block: EmitBlock
+    context: CodegenContext,
+    grid: Wavefront,
+    counter: Any,
+    limit: Any,
+    stacks: Sequence[StackedOutput],
+    emit_block: EmitBlock,
 ) -> None:
     """Process groups of up to as many rows as there are lanes; `counter` is the next row."""
     b, w, most = context.builder.builder, context.builder, grid.lanes
@@ -82,7 +94,7 @@ def emit_wavefront(
     row = grid.width * iteration_bound(grid.inner.body) // 8
     safepoint(context, grid.outer.body, most * (row + 4))
     with context.access.scope():
-        s = _LaneEvaluator(context, grid, rows)
+        s = _LaneEvaluator(context, grid, rows, [_from_row(context, s, first) for s in stacks])
         _number_rows(s, first, emit_block)
         _begin(s)
         with w.range(most) as step, context.access.scope():
@@ -93,6 +105,12 @@ def emit_wavefront(
     b.store(b.add(first, rows), counter)
     b.branch(head)
     b.position_at_end(after)
+
+
+def _from_row(context: CodegenContext, stack: StackedOutput, first: Any) -> Buffer:
+    """The memory of a stack from one row on; its length is known, since nothing ends the loop."""
+    assert stack.memory is not None
+    return replace(stack.memory, pointer=stack.room(context, first).pointer)
 
 
 def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> None:
@@ -176,6 +194,25 @@ def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = Fal
         done = b.select(b.icmp_signed("<", done, e.builder.index(0)), e.builder.index(0), done)
     last = b.extract_element(element, last_lane)
     e.access.store(e.access.buffers[grid.row], Flat(done), last)
+    for table in sweep.tables:
+        _store_cells(sweep, table, element)
+
+
+def _store_cells(sweep: _LaneEvaluator, table: Buffer, element: Any) -> None:
+    """Store the cell of each lane at its row and column."""
+    w, b, grid = sweep.context.builder, sweep.context.builder.builder, sweep.grid
+    nowhere = w.variable(memory_type(table.dtype))
+    for lane in range(grid.lanes):
+        column = b.sub(w.index(sweep.step), w.index(lane))
+        is_cell = b.and_(
+            b.icmp_unsigned("<", column, w.index(grid.width)),
+            b.icmp_unsigned("<", w.index(lane), sweep.rows),
+        )
+        offset = w.add(w.multiply(lane, table.strides[0]), w.add(sweep.step, -lane))
+        place = b.gep(table.pointer, [w.index(offset)], source_etype=memory_type(table.dtype))
+        cell = replace(table, pointer=b.select(is_cell, place, nowhere))
+        value = b.extract_element(element, w.index(lane))
+        sweep.context.access.store(cell, Flat(0), value)
 
 
 def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:

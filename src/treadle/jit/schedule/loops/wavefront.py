@@ -4,9 +4,9 @@
 
 Lawful where no distance from a cell to one that it is computed from is negative along either loop:
 the cell above (1, 0), the one before (0, 1), the one before that (1, 1). The rest are requirements
-of the code: the row is a state of the outer loop and the stack of the inner one; everything else
-that an inner iteration reads is a scalar of its row, an item of an invariant of both loops, or
-carried along the row; its functions have vector forms.
+of the code: the row is a state of the outer loop and the stack of the inner one, and the outer loop
+stacks nothing else; everything else that an inner iteration reads is a scalar of its row, an item
+of an invariant of both loops, or carried along the row; its functions have vector forms.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from treadle.jit.kernel.ir import (
     Reshape,
     Result,
     ScanSlice,
+    Stack,
     View,
 )
 from treadle.jit.kernel.target import Target
@@ -85,8 +86,8 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     inside = [node for node in outer.body.nodes if isinstance(node.op, Loop | Branch)]
     if len(inside) != 1 or not isinstance(inside[0].op, Loop):
         return "it is not around a single loop"
-    if outer.stacks or outer.has_condition or outer.next_condition is not None:
-        return "it stacks, or has a condition"
+    if outer.has_condition or outer.next_condition is not None:
+        return "it has a condition"
     along, inner = inside[0], inside[0].op
     if not _is_plain(inner) or not isinstance(inner.length, int):
         return "the inner loop is no Scan of scalars of known length"
@@ -94,6 +95,9 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     rows = [state for state, after in pairs if _is_row(state, after, along)]
     if len(rows) != 1:
         return "not one carried row is the stack of the inner loop"
+    after = outer.nexts[outer.states.index(rows[0])]
+    if not all(_is_table(stack, after) for stack in outer.stacks):
+        return "it stacks something else than its rows, one below the other"
     lanes = _lanes(outer, inner, facts.target)
     initials = along.operands[inner.has_trip :]
     numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
@@ -137,6 +141,11 @@ def _is_plain(inner: Loop) -> bool:
 def _is_row(state: Node, after: Node, along: Node) -> bool:
     is_part = isinstance(after.op, Result) and after.operands[0] is along
     return is_part and len(state.shape) == 1 and len(after.shape) == 1
+
+
+def _is_table(stack: Stack, row: Node) -> bool:
+    """Whether a stack has all rows, one after the other."""
+    return stack.element is row and stack.axis == 0 and not stack.reverse
 
 
 def _lanes(outer: Loop, inner: Loop, target: Target) -> int:
