@@ -240,6 +240,11 @@ def test_tables_of_any_width(columns, grids, rng):
     assert grids
 
 
+@pytest.mark.parametrize("cell", ["new = Neg (a)", "new = Add (k, a)", "new = Identity (one)"])
+def test_cells_that_are_the_same_along_a_row(cell, grids, rng):
+    check(table("float32", 70, cell), feed(rng, "float32", 33, 70))
+
+
 @pytest.mark.parametrize(
     "changed",
     [

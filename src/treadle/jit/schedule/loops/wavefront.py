@@ -164,7 +164,8 @@ def _lanes(outer: Loop, inner: Loop, target: Target) -> int:
 
 def _numbers(inner: Loop, initials: Sequence[Node], body: Block) -> Iterator[Node]:
     """The values of the outer body that the loop along the row reads, one per row."""
-    yield from (initial for initial in initials if initial.home is body)
+    ends = (*inner.nexts, *(stack.element for stack in inner.stacks))
+    yield from (value for value in (*initials, *ends) if value.home is body)
     for node in inner.body.nodes:
         if not isinstance(node.op, ScanSlice):
             yield from (operand for operand in node.operands if operand.home is body)
