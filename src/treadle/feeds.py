@@ -280,7 +280,8 @@ def _array(value: object, type_: Tensor) -> np.ndarray:
         raise
     except Exception as error:  # noqa: BLE001  border: __array__ of the caller's object
         raise InputError(f"{shown(value)} does not become an array: {error}") from None
-    if type_.dtype is None or type_.dtype is DType.STRING or guess.dtype.kind in "UST":
+    is_text = type_.dtype is DType.STRING or guess.dtype.kind in "UST"
+    if type_.dtype is None or is_text or guess.dtype == type_.dtype.numpy:
         return guess
     # objects: an integer beyond 64 bits, or not a number
     is_other = guess.dtype.kind == "O" or guess.dtype.type in (np.void, np.record)
@@ -322,10 +323,9 @@ def _kind(value: object) -> str:
 def _sequence(value: object, type_: Sequence) -> object:
     if not isinstance(value, list | tuple):
         raise InputError(f"{_kind(value)} is given, a list for {show_type(type_)} is wanted")
-    element = _of_any_shape(type_.element)
+    element, items = _of_any_shape(type_.element), []
     if isinstance(element, Tensor) and _all_of(value, element.dtype):
         return list(value)
-    items = []
     for position, item in enumerate(value):
         try:
             items.append(convert(item, element))
