@@ -18,8 +18,9 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from math import inf
-from pathlib import Path
 from typing import NamedTuple
+
+StrPath = str | os.PathLike[str]
 
 __all__ = [
     "LARGE", "cgroup_folders", "free_memory", "memory_of_machine", "processor_count", "quota",
@@ -28,10 +29,8 @@ __all__ = [
 
 LARGE = 2**26
 """The bytes of a value from which it is held against the memory that is left."""
-_ROOT, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_MEMORY = Path("/proc/meminfo")
-
-_RESIDENT = Path("/proc/self/statm")
+_ROOT, _OWN = "/sys/fs/cgroup", "/proc/self/cgroup"
+_MEMORY, _RESIDENT = "/proc/meminfo", "/proc/self/statm"
 
 
 class _Files(NamedTuple):
@@ -62,7 +61,7 @@ def memory_of_machine() -> float:
     return min([_physical(), *(limit for limit, *_ in _limits())])
 
 
-def free_memory(root: Path = _ROOT, own: Path = _OWN, info: Path = _MEMORY) -> float:
+def free_memory(root: StrPath = _ROOT, own: StrPath = _OWN, info: StrPath = _MEMORY) -> float:
     """The bytes that are left, read at the time of the call; infinite if the system does not tell.
 
     Of the machine these are available memory and free swap space.
@@ -71,13 +70,13 @@ def free_memory(root: Path = _ROOT, own: Path = _OWN, info: Path = _MEMORY) -> f
     with contextlib.suppress(OSError, ValueError, KeyError):
         numbers = _numbers(info)
         found = 1024 * (numbers["MemAvailable:"] + numbers.get("SwapFree:", 0.0))
-    return min([found, *(_left(*given) for given in _limits(root, own))])
+    return min([found, *(_left(*given) for given in _limits(str(root), str(own)))])
 
 
-def resident_memory(own: Path = _RESIDENT) -> float:
+def resident_memory(own: StrPath = _RESIDENT) -> float:
     """The bytes of memory that this process has filled; 0 if the system does not tell."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        return float(own.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return float(_text(own).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0.0
 
 
@@ -111,28 +110,28 @@ def _physical() -> float:
 
 
 @cache
-def _limits(root: Path = _ROOT, own: Path = _OWN) -> list[tuple[float, Path, _Files]]:
+def _limits(root: str = _ROOT, own: str = _OWN) -> list[tuple[float, str, _Files]]:
     """The limits of the process's cgroups that are below the machine's memory, read once."""
     found = []
     for folder in cgroup_folders("memory", root, own):
         for files in _FILES:
             with contextlib.suppress(OSError, ValueError):
-                limit = float((folder / files.limit).read_text(encoding="utf-8"))
+                limit = float(_text(f"{folder}/{files.limit}"))
                 found.append((limit, folder, files))
     return [each for each in found if each[0] < _physical()]
 
 
-def _left(limit: float, folder: Path, files: _Files) -> float:
+def _left(limit: float, folder: str, files: _Files) -> float:
     with contextlib.suppress(OSError, ValueError):
-        taken = float((folder / files.taken).read_text(encoding="utf-8"))
-        numbers = _numbers(folder / "memory.stat")
+        taken = float(_text(f"{folder}/{files.taken}"))
+        numbers = _numbers(f"{folder}/memory.stat")
         return limit - taken + sum(numbers.get(each, 0.0) for each in files.returnable)
     return limit
 
 
-def _numbers(file: Path) -> dict[str, float]:
+def _numbers(file: StrPath) -> dict[str, float]:
     """The first number of each line, by the word before it."""
-    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    lines = (line.split() for line in _text(file).splitlines())
     return {line[0]: float(line[1]) for line in lines if len(line) > 1}
 
 
@@ -143,7 +142,7 @@ def processor_count() -> int:
     return count if limit is None else max(1, min(count, math.ceil(limit)))
 
 
-def quota(root: Path = _ROOT, own: Path = _OWN) -> float | None:
+def quota(root: StrPath = _ROOT, own: StrPath = _OWN) -> float | None:
     """The quota of this process's cgroup, or one above it, in processors; None: unlimited.
 
     Read at the time of the call: `cpu.max` of version 2, `cpu.cfs_quota_us` and `cpu.cfs_period_us`
@@ -163,10 +162,10 @@ def _runnable() -> int:
     return os.cpu_count() or 1
 
 
-def cgroup_folders(controller: str, root: Path = _ROOT, own: Path = _OWN) -> Iterator[Path]:
+def cgroup_folders(controller: str, root: StrPath = _ROOT, own: StrPath = _OWN) -> Iterator[str]:
     """The folders of a controller for the process's cgroup and its ancestors."""
     try:
-        lines = own.read_text(encoding="utf-8").splitlines()
+        lines = _text(own).splitlines()
     except OSError:
         return
     for line in lines:
@@ -174,20 +173,25 @@ def cgroup_folders(controller: str, root: Path = _ROOT, own: Path = _OWN) -> Ite
         names = controllers.split(",")
         if controllers and controller not in names:
             continue
-        top = root / controller if controllers else root
-        yield top
-        folder = top
-        for part in Path(path.lstrip("/")).parts:
-            folder = folder / part
+        folder = f"{root}/{controller}" if controllers else str(root)
+        yield folder
+        for part in filter(None, path.split("/")):
+            folder = f"{folder}/{part}"
             yield folder
 
 
-def _limit(folder: Path) -> float | None:
+def _text(file: StrPath) -> str:
+    """The text of a file of the system."""
+    with open(file, "rb", buffering=0) as opened:
+        return opened.read().decode()
+
+
+def _limit(folder: str) -> float | None:
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        allowed, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
+        allowed, period = _text(f"{folder}/cpu.max").split()
         return None if allowed == "max" else int(allowed) / int(period)
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        allowed = (folder / "cpu.cfs_quota_us").read_text(encoding="utf-8")
-        period = (folder / "cpu.cfs_period_us").read_text(encoding="utf-8")
+        allowed = _text(f"{folder}/cpu.cfs_quota_us")
+        period = _text(f"{folder}/cpu.cfs_period_us")
         return int(allowed) / int(period) if int(allowed) > 0 else None
     return None
