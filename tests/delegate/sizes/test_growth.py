@@ -208,19 +208,66 @@ BRANCHES = """<ir_version: 10, opset_import: ["" : 20]>
     }}"""
 
 
-@pytest.mark.parametrize("extent", [300, "n"])
+@pytest.mark.parametrize("extent", [5000, "n"])
 def test_extents_that_the_model_declares_need_no_inference(monkeypatch, extent):
     asked, real = [], prediction.block_facts
     monkeypatch.setattr(
         prediction, "block_facts", lambda *given: asked.append(given) or real(*given)
     )
     found = growth(BRANCHES.format(extent))
-    column, size = np.ones((300, 1), np.float32), 4 * 300 * 300
+    column, size = np.ones((5000, 1), np.float32), 4 * 5000 * 5000
     feed = {"c": np.array(True), "x": column, "y": column.T}
     assert not found.exceeds(feed, size)
     assert len(asked) == (extent == "n")
     assert found.exceeds(feed, size - 1)
     assert not found.exceeds({**feed, "x": column[:10]}, size)
     assert len(asked) == (extent == "n")
-    assert found.exceeds({**feed, "x": np.ones((301, 1), np.float32)}, size)
+    assert found.exceeds({**feed, "x": np.ones((5001, 1), np.float32)}, size)
     assert len(asked) == 1 + (extent == "n")
+
+
+@pytest.mark.parametrize(
+    ("then", "after", "wanted"),
+    [
+        ("s = Relu (x)", "t = Neg (w)", None),
+        ("s = Add (x, x)", "t = Mul (w, x)", None),
+        ("a = Constant <value_floats = [1.0, 2.0]> () s = Add (x, a)", "t = Neg (w)", None),
+        ("z = If (c) <then_branch = d () => (u) { u = Exp (x) }, else_branch = e () => (u)"
+         " { u = Neg (x) }> s = Abs (z)", "t = Neg (w)", None),
+        ("s = Add (x, y)", "t = Neg (w)", ["If"]),
+        ("z = Add (x, y) s = ReduceMax <keepdims = 1> (z)", "t = Neg (w)", ["If"]),
+        ("s = Unique (x)", "t = Neg (w)", ["If"]),
+        ("z = If (c) <then_branch = d () => (u) { u = Exp (x) }, else_branch = e () => (u)"
+         " { u = Add (x, y) }> s = Abs (z)", "t = Neg (w)", ["If"]),
+        ("s = Relu (x)", "t = Add (w, y)", ["If", "Add"]),
+        ("s = Concat <axis = 0> (x, x)", "t = MatMul (w, y)", ["If", "MatMul"]),
+    ],
+)  # fmt: skip
+def test_branches_grow_as_the_steps_in_them_do(then, after, wanted):
+    """The steps that are inferred; None: no step may grow, and calls compare no extents."""
+    found = growth(f"""<ir_version: 10, opset_import: ["" : 20]>
+        g (bool c, float[n,1] x, float[1,m] y) => (float[p,q] t) {{
+            w = If (c) <then_branch = a () => (s) {{ {then} }},
+                        else_branch = b () => (s) {{ s = Identity (x) }}>
+            {after} }}""")
+    assert wanted == (
+        found and [step.op if hasattr(step, "op") else "If" for step in found.block.steps]
+    )
+
+
+def test_a_branch_on_a_large_value_grows_where_it_adds_to_it():
+    """Neg is as large as the sum before the If, which is inferred anyway; Concat is larger."""
+    found = growth("""<ir_version: 10, opset_import: ["" : 20]>
+        g (bool c, float[n,1] x, float[1,m] y) => (float[p,q] t) {
+            z = Add (x, y)
+            t = If (c) <then_branch = a () => (s) { s = Neg (z) },
+                        else_branch = b () => (s) { s = Exp (z) }> }""")
+    assert len(found.block.steps) == 1
+    feed = {"c": np.array(True), "x": np.zeros((1100, 1)), "y": np.zeros((1, 1100))}
+    found = growth("""<ir_version: 10, opset_import: ["" : 20]>
+        g (bool c, float[n,1] x, float[1,m] y) => (float[p,q] t) {
+            z = Add (x, y)
+            t = If (c) <then_branch = a () => (s) { s = Concat <axis = 0> (z, z) },
+                        else_branch = b () => (s) { s = Exp (z) }> }""")
+    assert found.exceeds(feed, 9 * MOST)
+    assert not found.exceeds(feed, 10 * MOST)

@@ -16,11 +16,12 @@ or one whose kernel fills memory beside it (`temporaries.py`).
     gain(MatMul(x, w)) = gain(x) * w.shape[-1] / w.shape[-2]
     gain(Add(x, y)) = gain(x)               # x and y of the same symbols
     gain(Relu(x)) = gain(x)
+    gain(If(...)) = max(gain(then), gain(else))
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from operator import le
@@ -32,11 +33,15 @@ from treadle.delegate.workarounds.temporaries import has_temporaries, temporary_
 from treadle.infer import block_facts
 from treadle.ir import (
     Block,
+    Branch,
     Leaf,
     Model,
+    Operands,
+    Step,
     Tensor,
     Type,
     Value,
+    bodies,
     reachable,
     reads,
     walk_block,
@@ -107,26 +112,65 @@ def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | No
     return Growth(block, model, tuple(names), list(_declared(block)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """What is known of the values before a step: gains, constants, and which may be large."""
+
+    gains: dict[Value, float]
+    known: set[Value]
+    large: set[Value] = field(default_factory=set)
+
+    def enter(self, body: Block, operands: Operands) -> None:
+        """Give the parameters of a body what is known of the values they stand for."""
+        self.known.update(constant.value for constant in body.constants)
+        for value, param in zip(operands, body.params, strict=True):
+            self.gains[param] = 1.0 if value is None else self.gains.get(value, 1.0)
+            self.known.update({param} if value in self.known else ())
+            self.large.update({param} if value in self.large else ())
+
+
 def _grown(region: Region) -> list[Value]:
     """The results that may have many more elements than an input, or more than one of these."""
-    gains: dict[Value, float] = dict.fromkeys(region.inputs, 1.0)
-    known = {constant.value for constant in region.constants}
+    walk = _Walk(dict.fromkeys(region.inputs, 1.0), {each.value for each in region.constants})
+    return _grown_of(region.steps, walk)
+
+
+def _grown_of(steps: Iterable[Step], walk: _Walk) -> list[Value]:
     grown: list[Value] = []
-    large: set[Value] = set()
-    for step in region.steps:
+    for step in steps:
         results = [value for value in step.results if value is not None]
-        gain = _gain(step, gains, known) if isinstance(step, Leaf) else inf
-        fed = [value for value in reads(step) if value in large]
+        gain = _gain_of_step(step, walk)
+        fed = [value for value in _sources(step) if value in walk.large]
         if gain > (1.0 if fed else _MOST_GAIN) or (fed and _is_wider(results, fed)):
             grown += results
             gain = 1.0
-            large.update(results)
+            walk.large.update(results)
         elif fed:
-            large.update(results)
+            walk.large.update(results)
         elif isinstance(step, Leaf) and has_temporaries(step):
             grown += results
-        gains.update(dict.fromkeys(results, gain))
+        walk.gains.update(dict.fromkeys(results, gain))
     return grown
+
+
+def _gain_of_step(step: Step, walk: _Walk) -> float:
+    """The gain of a step's results; infinite for one with a body in which a value may grow."""
+    if isinstance(step, Leaf):
+        return _gain(step, walk.gains, walk.known)
+    if not isinstance(step, Branch):
+        return inf
+    for _, body in bodies(step):
+        walk.enter(body, step.operands)
+        if _grown_of(body.steps, walk):
+            return inf
+    return max((walk.gains.get(value, 1.0) for value in _sources(step)), default=1.0)
+
+
+def _sources(step: Step) -> list[Value]:
+    """The values that a result may be as large as: of an If the results of its branches too."""
+    made = (value for _, body in bodies(step) for value in body.results)
+    read = (*reads(step), *made) if isinstance(step, Branch) else reads(step)
+    return [value for value in read if value is not None]
 
 
 def _temporaries(block: Block, types: Mapping[Value, Type | None]) -> float:
