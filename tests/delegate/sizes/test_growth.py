@@ -131,6 +131,33 @@ def test_regions_that_are_looked_at(inputs, step, may_grow):
     assert (growth(text) is not None) is may_grow
 
 
+@pytest.mark.parametrize(
+    ("step", "may_grow"),
+    [
+        ("Conv <pads = [1, 1, 1, 1]> (x, w)", False),
+        ("Conv <pads = [1, 1, 1, 1], strides = [2, 2], dilations = [2, 2]> (x, w)", False),
+        ("Conv <group = 3, kernel_shape = [3, 3]> (x, d)", False),
+        ('Conv <auto_pad = "SAME_UPPER"> (x, w)', False),
+        ("Conv <pads = [3, 0, 0, 0]> (x, w)", True),
+        ("Conv <pads = [100, 100, 100, 100], dilations = [150, 150]> (x, w)", True),
+        ("Conv <pads = [1, 1, 1, 1]> (x, y)", True),
+        ("Conv <pads = [1, 1, 1, 1]> (z, x)", True),
+        ("MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (x)", False),
+        ("AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)", False),
+        ("AveragePool <kernel_shape = [101, 101], pads = [50, 50, 50, 50]> (x)", True),
+    ],
+)
+def test_windows_that_are_looked_at(step, may_grow):
+    """Not those with padding narrower than the window and few maps for each channel."""
+    weights = ", ".join("0.5" for _ in range(4 * 3 * 3 * 3))
+    text = f"""<ir_version: 10, opset_import: ["" : 20]>
+        g (float[n,c,h,v] x, float[m,c,k,l] y) => (float[p,q,r,s] t)
+        <float[4,3,3,3] w = {{{weights}}}, float[3,1,3,3] d = {{{weights[: 27 * 5 - 2]}}},
+         float[1,3,3,3] z = {{{weights[: 27 * 5 - 2]}}}> {{
+            t = {step} u = Neg (y) o = Neg (x) }}"""
+    assert (growth(text) is not None) is may_grow
+
+
 def test_extents_within_earlier_ones_are_not_inferred_again(monkeypatch):
     found = growth("""<ir_version: 10, opset_import: ["" : 20]>
         g (float[n,m] x, float[k,l] y) => (float[p,q] z) { z = Add (x, y) }""")

@@ -10,13 +10,8 @@ to the next power of two.
 
 Only steps are looked at that a result depends on which may be large: one that has more than
 `_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result;
-or one whose kernel fills memory beside it (`temporaries.py`).
-
-    gain(Add(x, w)) = gain(x) * factor      # w constant: its extents where x may have 1
-    gain(MatMul(x, w)) = gain(x) * w.shape[-1] / w.shape[-2]
-    gain(Add(x, y)) = gain(x)               # x and y of the same symbols
-    gain(Relu(x)) = gain(x)
-    gain(If(...)) = max(gain(then), gain(else))
+or one whose kernel fills memory beside it (`temporaries.py`). An If has the gain of its branches,
+unless a value may grow inside of them; a loop is always looked at.
 """
 
 from __future__ import annotations
@@ -27,8 +22,8 @@ from math import inf, prod
 from operator import le
 from typing import Any
 
-from treadle import machine, ops
-from treadle.delegate.workarounds.sizes import factors
+from treadle import machine
+from treadle.delegate.workarounds.gains import gain_of, known_shape, static_shape
 from treadle.delegate.workarounds.temporaries import has_temporaries, temporary_bytes
 from treadle.infer import block_facts
 from treadle.ir import (
@@ -50,7 +45,6 @@ from treadle.plan import Region
 
 __all__ = ["Growth", "growth_of"]
 
-_MATRIX = 2
 _MOST_GAIN = 4096
 _MOST_SEEN = 8
 """The sets of extents that are remembered."""
@@ -156,7 +150,7 @@ def _grown_of(steps: Iterable[Step], walk: _Walk) -> list[Value]:
 def _gain_of_step(step: Step, walk: _Walk) -> float:
     """The gain of a step's results; infinite for one with a body in which a value may grow."""
     if isinstance(step, Leaf):
-        return _gain(step, walk.gains, walk.known)
+        return gain_of(step, walk.gains, walk.known)
     if not isinstance(step, Branch):
         return inf
     for _, body in bodies(step):
@@ -177,7 +171,7 @@ def _temporaries(block: Block, types: Mapping[Value, Type | None]) -> float:
     """The most bytes that a step of the block fills beside its results."""
 
     def shape(value: Value | None) -> tuple[int, ...] | None:
-        return () if value is None else _shape(types.get(value, value.inferred))
+        return () if value is None else known_shape(types.get(value, value.inferred))
 
     steps = [step for step in block.steps if isinstance(step, Leaf) and has_temporaries(step)]
     sizes = (
@@ -204,7 +198,7 @@ def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
 
     They are those of a first call, which then infers nothing.
     """
-    shapes = [_static(value) for value in block.params]
+    shapes = [static_shape(value) for value in block.params]
     made = (value for visit in walk_block(block) for value in visit.step.results if value)
     fixed = (constant.value for constant in block.constants)
     sizes = [_known_size(value) for value in (*block.params, *fixed, *made)]
@@ -217,90 +211,10 @@ def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
 def _known_size(value: Value) -> float | None:
     """The bytes of a value of known type and extents."""
     type_ = value.inferred
-    is_known = isinstance(type_, Tensor) and type_.dtype is not None and _static(value) is not None
+    is_known = (
+        isinstance(type_, Tensor) and type_.dtype is not None and static_shape(value) is not None
+    )
     return _size(type_) if is_known else None
-
-
-def _gain(step: Leaf, gains: Mapping[Value, float], known: set[Value]) -> float:
-    """How many elements a result has for each of an input's; infinite where that is not known."""
-    fed = [value for value in step.operands if value is not None]
-    if all(value in known for value in fed):
-        known.update(value for value in step.results if value is not None)
-        return 1.0
-    own = [gains[value] for value in fed if value not in known]
-    if step.op == "Concat" and not step.domain:
-        return sum(own)
-    if not ops.may_grow(step):
-        return max(own)
-    return max(own) * min(_by_types(step, fed), _by_constants(step, fed, known))
-
-
-def _by_types(step: Leaf, fed: Sequence[Value]) -> float:
-    """The factor between the result and an operand that has all its symbols."""
-    made = _factors(step.results[0])
-    if made is None:
-        return inf
-    symbols, number = made
-    pairs = (found for value in fed if (found := _factors(value)) is not None)
-    return min((number / max(own, 1) for each, own in pairs if symbols <= each), default=inf)
-
-
-def _by_constants(step: Leaf, fed: Sequence[Value], known: set[Value]) -> float:
-    """The factor by constants that one other operand is combined with."""
-    fixed = [shape for value in fed if value in known and (shape := _static(value)) is not None]
-    if len(fixed) + 1 != len(fed):
-        return inf
-    (moving,) = [value for value in fed if value not in known]
-    if step.op in ("MatMul", "Gemm"):
-        return _columns(step, fixed[0]) if fed[0] is moving else inf
-    if step.op == "Gather":
-        is_table = fed[1] is moving and "axis" not in step.attributes and fixed[0]
-        return float(prod(fixed[0][1:])) if is_table else inf
-    if not ops.is_broadcast(step):
-        return inf
-    own = _extents(moving)
-    return inf if own is None else float(prod(_widened(own, shape) for shape in fixed))
-
-
-def _columns(step: Leaf, shape: Sequence[Any]) -> float:
-    if len(shape) != _MATRIX:
-        return inf
-    rows, columns = shape
-    turned = step.attributes.get("transB")
-    if turned is not None and turned.value:
-        rows, columns = columns, rows
-    return float(columns / max(rows, 1))
-
-
-def _widened(own: Sequence[int | None], shape: Sequence[int]) -> int:
-    """The extents of a constant along the axes on which an operand may have 1."""
-    behind = len(shape) - len(own)
-    padded = (*(1,) * behind, *own) if behind > 0 else own[-behind:]
-    return prod(n for extent, n in zip(padded, shape, strict=True) if n != extent)
-
-
-def _factors(value: Value | None) -> Any:
-    type_ = None if value is None else value.inferred
-    return factors(type_.shape) if isinstance(type_, Tensor) else None
-
-
-def _extents(value: Value) -> tuple[int | None, ...] | None:
-    type_ = value.inferred
-    shape = type_.shape if isinstance(type_, Tensor) else None
-    return None if shape is None else tuple(d if isinstance(d, int) else None for d in shape)
-
-
-def _static(value: Value) -> tuple[int, ...] | None:
-    return _shape(value.inferred)
-
-
-def _shape(type_: Type | None) -> tuple[int, ...] | None:
-    """The shape of a tensor whose extents are all known."""
-    shape = type_.shape if isinstance(type_, Tensor) else None
-    if shape is None:
-        return None
-    known = tuple(extent for extent in shape if isinstance(extent, int))
-    return known if len(known) == len(shape) else None
 
 
 def _further(shapes: Shapes, known: Shapes) -> Shapes:
@@ -330,7 +244,7 @@ def _typed(value: Value, shape: tuple[int, ...]) -> Type | None:
 
 
 def _size(type_: Type | None) -> float:
-    shape = _shape(type_)
+    shape = known_shape(type_)
     if shape is None or not isinstance(type_, Tensor) or type_.dtype is None:
         return 0.0
     return float(prod(shape) * type_.dtype.numpy.itemsize)
