@@ -50,6 +50,26 @@ def test_vector_times_a_large_matrix(rng: np.random.Generator):
     check(text, {"n": np.array(4), "x": left, "w": right})
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"), [(1, 300, 1), (1, 32, 1), (4, 65, 1), (1, 40, 2)]
+)
+def test_few_long_dot_products(dtype, rows, inner, columns, rng: np.random.Generator):
+    left, right = numbers(rng, dtype, rows, inner), numbers(rng, dtype, inner, columns)
+    text = product(dtype, left.shape, right.shape, (rows, columns))
+    check(text, {"n": np.array(3), "x": left, "w": right})
+
+
+@pytest.mark.parametrize(("inner", "is_a_loop"), [(300, True), (31, False)])
+def test_long_dot_products_are_vectorized(inner, is_a_loop, rng: np.random.Generator):
+    session = treadle.InferenceSession(
+        HEAD + product("float32", (1, inner), (inner, 1), (1, 1)), engines=("jit", "interp")
+    )
+    x, w = numbers(rng, "float32", 1, inner), numbers(rng, "float32", inner, 1)
+    session.run(None, {"n": np.array(3), "x": x, "w": w})
+    assert ("llvm.vector.reduce.fadd" in str(session.explain("llvm"))) == is_a_loop
+
+
 def test_batches_broadcast(rng: np.random.Generator):
     left, right = numbers(rng, "float32", 2, 1, 5, 8), numbers(rng, "float32", 3, 8, 20)
     text = product("float32", left.shape, right.shape, (2, 3, 5, 20))

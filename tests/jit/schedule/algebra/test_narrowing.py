@@ -1,4 +1,4 @@
-"""Whole numbers of 64 bits are computed in fewer where their range is proven, and nowhere else."""
+"""Whole numbers are computed in fewer bits where their range is proven, and nowhere else."""
 
 from __future__ import annotations
 
@@ -70,6 +70,37 @@ def test_the_type_holds_every_value(most: int, bits: int, rng: np.random.Generat
     np.testing.assert_array_equal(found, np.maximum(b + (x & most), b) == most)
 
 
+@pytest.mark.parametrize(
+    ("most", "bits"), [(126, 8), (127, 16), (2**15 - 2, 16), (2**15 - 1, 32), (2**31 - 1, 32)]
+)
+def test_numbers_of_32_bits_are_narrowed_to_16_at_most(
+    most: int, bits: int, rng: np.random.Generator
+) -> None:
+    text = count("and %x, %two").replace("int64", "int32").replace("constant 2", f"constant {most}")
+    shown = narrowed(text)
+    assert f"int{bits}[100] = add" in shown
+    b, x = rng.random(100) < 0.5, rng.integers(-(2**31), 2**31 - 1, 100, np.int32)
+    x[:50] = most
+    (found,) = run_kernel(shown, b, b, x)
+    np.testing.assert_array_equal(found, np.maximum(b + (x & np.int32(most)), b) == most)
+
+
+@pytest.mark.parametrize("wide", ["int32", "int64"])
+def test_numbers_of_a_type_that_become_the_other(wide: str, rng: np.random.Generator) -> None:
+    other = {"int32": "int64", "int64": "int32"}[wide]
+    lines = f"""  %k: {other}[100] = cast %sum
+  %l: {other}[100] = add %k, %k
+  %o: {other}[100] = max %l, %k
+  %more: bool[100] = greater %o, %l
+  return %hit, %more"""
+    text = count("and %x, %two").replace("int64", wide).replace("  return %hit", lines)
+    shown = narrowed(text)
+    assert shown.count("int8[100] = add") == 2
+    b, x = rng.random(100) < 0.5, rng.integers(-9, 9, 100, np.dtype(wide))
+    for one, same in zip(run_kernel(shown, b, b, x), run_kernel(text, b, b, x), strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
 @pytest.mark.parametrize("function", ["mul", "div", "mod"])
 def test_products_and_divisions_have_at_least_16_bits(function: str) -> None:
     text = count(f"{function} %m, %two")
@@ -139,9 +170,13 @@ def test_carried_values_stay_within_bounds_that_no_iteration_leaves(
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_value_that_starts_as_any_number_stays() -> None:
-    text = CARRIED.format(first="input 1", after="and %sum, %mask")
-    assert "int64[100] = carried 0" in narrowed(text)
+@pytest.mark.parametrize("wide", ["int64", "int32"])
+def test_a_value_that_starts_as_any_number_stays(wide: str) -> None:
+    text = CARRIED.format(first="input 1", after="and %sum, %mask").replace(
+        "%trip: int64", "%trip: T"
+    )
+    text = text.replace("4294967296", "65536").replace("int64", wide).replace("T", "int64")
+    assert f"{wide}[100] = carried 0" in narrowed(text)
 
 
 NESTED = """kernel

@@ -1,8 +1,9 @@
 """Matrix products.
 
-Unrolled if all operands are in registers. If columns of the right operand are contiguous in memory,
-blocks of rows and columns are kept in vector registers; few rows times a transposed matrix are dot
-products (`dot_products.py`); the rest is computed element by element.
+Unrolled if the result and operands, or short sums, are in registers. If columns of the right
+operand are contiguous in memory, blocks of rows and columns are kept in vector registers; few rows
+times a transposed matrix are dot products (`dot_products.py`); the rest is computed element by
+element.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from treadle.jit.schedule.storage import Storage, stored_transpose
 
 _MIN_HALVED = 4
 """The terms from which a sum is added in two halves."""
+_MIN_LOOPED = 32
+"""The terms from which a sum of neighbours in memory is a loop, which LLVM vectorizes."""
 
 
 def emit_contract(context: CodegenContext, node: Node) -> None:
@@ -39,13 +42,9 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
     t = context.access
     inner = t.extent(node.operands[0].shape[-1])
     if t.storage_of(node) is Storage.REGISTERS:
-        t.keep(
-            node,
-            [
-                _dot(context, node, index, inner)
-                for index in product(*map(range, static_shape(node)))
-            ],
-        )
+        element = _looped if _is_long_dot_product(context, node, inner) else _dot
+        each = product(*map(range, static_shape(node)))
+        t.keep(node, [element(context, node, index, inner) for index in each])
         return
     shape, right = t.shape(node), node.operands[1]
     has_rows, found = has_panels(node) and t.has_rows(right), context.schedule.products[node]
@@ -71,6 +70,16 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
                 index = (*outer, context.builder.add(first, row), column)
                 t.store(buffer, index, _looped(context, node, index, inner))
     t.buffers[node] = buffer
+
+
+def _is_long_dot_product(context: CodegenContext, node: Node, inner: Index) -> bool:
+    """Whether a product in registers has one column of many terms, none of them in registers."""
+    return (
+        node.shape[-1] == 1
+        and isinstance(inner, int)
+        and inner >= _MIN_LOOPED
+        and not any(context.access.storage_of(each) is Storage.REGISTERS for each in node.operands)
+    )
 
 
 def _emit_by_rows(

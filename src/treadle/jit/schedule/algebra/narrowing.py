@@ -1,12 +1,12 @@
-"""Whole numbers of 64 bits in a narrow range are computed in 32, 16 or 8: more fit into a vector.
+"""Whole numbers of 64 and 32 bits in a narrow range are computed in 32, 16 or 8: vectors hold more.
 
     c = cast(m, int64) + cast(n, int64)         c = cast(m, int8) + cast(n, int8)
     hit = c == 2                          =     hit = c == 2
 
 Only arrays, and only where the range of a value and of each of its operands is known
-(value_ranges.py), so that nothing wraps around. What reads a value in 64 bits reads a cast of it. A
-group of values that read each other has one type, and stays as it is where such casts would cost
-more than is gained.
+(value_ranges.py), so that nothing wraps around. What reads a value in all its bits reads a cast of
+it. A group of values that read each other has one type, and stays as it is where such casts would
+cost more than is gained. Numbers of 64 bits come first, then those of 32.
 """
 
 from __future__ import annotations
@@ -44,11 +44,15 @@ from treadle.jit.schedule.algebra.value_ranges import (
     is_within,
 )
 
-_WIDE, _NARROW = DType.INT64, (DType.INT8, DType.INT16, DType.INT32)
+_NARROW: Mapping[DType, tuple[DType, ...]] = {
+    DType.INT64: (DType.INT8, DType.INT16, DType.INT32),
+    DType.INT32: (DType.INT8, DType.INT16),
+}
+"""The types that numbers of a wide type are computed in."""
 _ASSUMED_SIZE = 1024
 """The elements of a value of open extents."""
 _MIN_SIZE = 64
-"""The elements from which numbers of 32 bits take less time."""
+"""The elements from which narrow numbers take less time."""
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "cast")
 )  # fmt: skip
@@ -62,31 +66,41 @@ _OPS = (Elementwise, Reduce, CarriedArg, Result, *_READERS)
 _PER_ITERATION = 100
 """How much oftener a value in a loop is computed than one outside."""
 _GAIN = 2
-"""How many functions must be computed in 32 bits for each cast between the two."""
+"""How many functions must be computed in narrow numbers for each cast between the two."""
 
 
 def with_narrow_numbers(kernel: Kernel) -> Kernel:
-    """The kernel with such values in 32 bits; itself if it has none, or counts what loops do."""
+    """The kernel with such values in fewer bits; itself if it has none, or counts what loops do."""
+    for wide in () if kernel.counts_loops else _NARROW:
+        kernel = _narrowed(kernel, wide)
+    return kernel
+
+
+def _narrowed(kernel: Kernel, wide: DType) -> Kernel:
+    """The kernel with values of a wide type in fewer bits."""
     nodes = all_nodes(kernel.main)
-    if kernel.counts_loops or not any(map(_is_worth_a_look, nodes)):
+    if not any(_is_worth_a_look(node, wide) for node in nodes):
         return kernel
     ranges = ValueRanges()
     try:
         ranges.write(kernel.main)
     except TooLong:
         return kernel
-    fits = _Fits(ranges, _carried_by(nodes))
+    fits = _Fits(wide, ranges, _carried_by(nodes))
     found = fits.found(nodes)
-    groups = _profitable(kernel, nodes, found, fits.compared(nodes, found))
-    types = {node: dtype for group in groups for dtype in [_type(group, ranges)] for node in group}
+    groups = _profitable(kernel, wide, found, fits.compared(nodes, found))
+    types = {
+        node: dtype for group in groups for dtype in [_type(group, wide, ranges)] for node in group
+    }
     if not types:
         return kernel
-    return replace(remove_dead_nodes(rebuilt(kernel, _Writer(types).rules)), narrowed=len(types))
+    made = remove_dead_nodes(rebuilt(kernel, _Writer(wide, types).rules))
+    return replace(made, narrowed=kernel.narrowed + len(types))
 
 
-def _is_worth_a_look(node: Node) -> bool:
-    """Whether a node computes an array of 64 bits."""
-    return node.dtype is _WIDE and isinstance(node.op, Elementwise | Reduce) and _is_long(node)
+def _is_worth_a_look(node: Node, wide: DType) -> bool:
+    """Whether a node computes an array of a wide type."""
+    return node.dtype is wide and isinstance(node.op, Elementwise | Reduce) and _is_long(node)
 
 
 def _is_long(node: Node) -> bool:
@@ -108,11 +122,11 @@ def _fits(values: Range, dtype: DType) -> bool:
     return bounds is not None and is_within(values, bounds)
 
 
-def _type(group: Collection[Node], ranges: ValueRanges) -> DType:
+def _type(group: Collection[Node], wide: DType, ranges: ValueRanges) -> DType:
     """The narrowest type for the nodes of a group and what they read."""
-    read = {each for node in group for each in (node, *_operands(node)) if each.dtype is _WIDE}
+    read = {each for node in group for each in (node, *_operands(node)) if each.dtype is wide}
     functions = {node.op.function for node in group if isinstance(node.op, Elementwise)}
-    types = _NARROW[not _WITHOUT_BYTES.isdisjoint(functions) :]
+    types = _NARROW[wide][not _WITHOUT_BYTES.isdisjoint(functions) :]
     return next(t for t in types if all(_fits(ranges.known[each], t) for each in read))
 
 
@@ -125,8 +139,9 @@ def _operands(node: Node) -> tuple[Node, ...]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Fits:
-    """Which nodes can be computed in 32 bits; `carried` has the values that a loop carries on."""
+    """Which nodes can be computed in fewer bits; `carried` has what a loop carries on."""
 
+    wide: DType
     ranges: ValueRanges
     carried: Mapping[Node, tuple[Node, Node]]
 
@@ -144,11 +159,11 @@ class _Fits:
         return found
 
     def fits(self, node: Node) -> bool:
-        """Whether every element of a node is a number of 32 bits."""
-        return node in self.ranges.known and _fits(self.ranges.known[node], _NARROW[-1])
+        """Whether every element of a node is a number of the largest narrow type."""
+        return node in self.ranges.known and _fits(self.ranges.known[node], _NARROW[self.wide][-1])
 
     def _is_candidate(self, node: Node) -> bool:
-        is_known = node.dtype is _WIDE and isinstance(node.op, _OPS) and self.fits(node)
+        is_known = node.dtype is self.wide and isinstance(node.op, _OPS) and self.fits(node)
         if not is_known or (isinstance(node.op, Elementwise) and node.op.function not in FUNCTIONS):
             return False
         return not node.is_single or isinstance(node.op, (Reduce, Result, *_READERS))
@@ -163,8 +178,8 @@ class _Fits:
         return all(self._is_narrow(each, found) for each in _operands(node))
 
     def _is_narrow(self, node: Node, found: Collection[Node]) -> bool:
-        """Whether an operand is in 32 bits already, or can be cast before it is read."""
-        if node in found or node.dtype is not _WIDE:
+        """Whether an operand is narrow already, or can be cast before it is read."""
+        if node in found or node.dtype is not self.wide:
             return True
         is_source = isinstance(node.op, Elementwise) and node.op.function in _SOURCES
         return (is_source or node.is_single or isinstance(node.op, Constant)) and self.fits(node)
@@ -189,18 +204,18 @@ def _state_of(node: Node) -> tuple[Node, ...]:
 
 
 def _profitable(
-    kernel: Kernel, nodes: list[Node], found: Collection[Node], compared: Collection[Node]
+    kernel: Kernel, wide: DType, found: Collection[Node], compared: Collection[Node]
 ) -> list[list[Node]]:
-    """Nodes that read each other in 32 bits: the groups that gain more than their casts cost."""
+    """Nodes that read each other in few bits: the groups that gain more than their casts cost."""
     groups = {node: [node] for node in (*found, *compared)}
     gains = dict.fromkeys(groups, 0)
-    for node in nodes:
+    for node in all_nodes(kernel.main):
         if node in groups:
             _join(groups, [node, *(each for each in _tied(node) if each in found)])
         for state, after in _carried(node):
             if state in found:
                 _join(groups, [state, after])
-        for each, gain in _gains(node, found, compared):
+        for each, gain in _gains(node, wide, found, compared):
             gains[each] += gain
     for node in kernel.results:
         if node in found:
@@ -229,7 +244,7 @@ def _carried(node: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def _gains(
-    node: Node, found: Collection[Node], compared: Collection[Node]
+    node: Node, wide: DType, found: Collection[Node], compared: Collection[Node]
 ) -> Iterator[tuple[Node, int]]:
     """What a node adds to the gain of those that it reads, or to its own."""
     if node in found and isinstance(node.op, Elementwise | Reduce) and node.op != _CAST:
@@ -238,7 +253,7 @@ def _gains(
         read = max((each for each in node.operands if each in found), key=_size)
         yield node, _work(read) * _is_long(read)
     if node in found:
-        others = (each for each in node.operands if each.dtype is _WIDE and each not in found)
+        others = (each for each in node.operands if each.dtype is wide and each not in found)
         costs = [_work(each) for each in others if not isinstance(each.op, Constant)]
         yield node, -_GAIN * sum(costs)
     elif node not in compared:
@@ -246,7 +261,7 @@ def _gains(
 
 
 def _read(node: Node, found: Collection[Node]) -> Iterator[Node]:
-    """What a node reads in 64 bits if it is there, again and again."""
+    """What a node reads in all its bits if it is there, again and again."""
     if isinstance(node.op, Loop):
         yield from (after for state, after in _carried(node) if state not in found)
         yield from (stack.element for stack in node.op.stacks)
@@ -268,6 +283,7 @@ def _work(*nodes: Node) -> int:
 class _Writer:
     """The rules; `types` are those of values and of what comparisons read, `made` new values."""
 
+    wide: DType
     types: Mapping[Node, DType]
     made: dict[Node, Node] = field(default_factory=dict)
 
@@ -277,18 +293,18 @@ class _Writer:
         return {**dict.fromkeys(_OPS, self._value), Loop: self._loop}
 
     def _value(self, rebuild: Rebuild, node: Node) -> Node:
-        """A narrow value, cast for those that read 64 bits; others over operands as they are."""
+        """A narrow value, cast for those that read all bits; others over operands as they are."""
         dtype = self.types.get(node)
         if dtype is None:
             return copied(rebuild, node)
-        if node.dtype is not _WIDE:
+        if node.dtype is not self.wide:
             return self._copied(rebuild, node, dtype)
         if node.op == _CAST:
             made = rebuild.builder.cast(self._operand(rebuild, node.operands[0], dtype), dtype)
         else:
             made = self._copied(rebuild, replace(node, dtype=dtype), dtype)
         self.made[node] = made
-        return rebuild.builder.cast(made, _WIDE)
+        return rebuild.builder.cast(made, self.wide)
 
     def _copied(self, rebuild: Rebuild, node: Node, dtype: DType) -> Node:
         """The node over operands of a type."""
@@ -299,8 +315,8 @@ class _Writer:
         return made
 
     def _operand(self, rebuild: Rebuild, node: Node, dtype: DType) -> Node:
-        """A value of 64 bits in a narrower type; others as they are."""
-        if node.dtype is not _WIDE:
+        """A wide value in a narrower type; others as they are."""
+        if node.dtype is not self.wide:
             return rebuild.nodes[node]
         if isinstance(node.op, Constant):
             return rebuild.builder.constant(node.op.array.astype(dtype.numpy))
