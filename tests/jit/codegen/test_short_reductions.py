@@ -10,7 +10,7 @@ import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.ir import Reduce
-from treadle.jit.schedule.parallelism import is_beside_short_axis
+from treadle.jit.schedule.steps.forms import is_beside_short_axis
 
 SUMS: dict[str, Callable[..., Any]] = {
     "add": np.sum, "max": np.max, "min": np.min, "mul": np.prod,

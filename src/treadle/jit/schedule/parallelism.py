@@ -40,8 +40,6 @@ _ASSUMED_SIDE = 64
 """The assumed value of a dynamic extent of a matrix that is transposed."""
 _NARROW = range(2, 9)
 """Lengths of rows that are written at once."""
-_SHORT_AXIS, _LONG_AXIS, _BLOCK = 4, 32, 4096
-"""Extents of the last axis and of a reduced one before it, with vectors over the reduced one."""
 _MIN_VECTORS = 4
 """The vectors of a row from which the elements after the last whole one hardly matter."""
 _MIN_INTERLEAVED_NS = 0.1
@@ -181,21 +179,6 @@ def in_rows(nanoseconds: float, shape: Sequence[object], threshold: int) -> Para
     is_shared = shares_items(shape[axis], nanoseconds, shape, threshold)
     vectors = interleaved(nanoseconds, shape[-1])
     return Parallelism(nanoseconds, last, vectors, axis if is_shared else None)
-
-
-def is_beside_short_axis(node: Node) -> bool:
-    """Whether vectors of a reduction run over the reduced axis though it is not the last one.
-
-    The sums of 64 x 64 rows of 3, as of forces between bodies, take half the time.
-    """
-    op, (source,) = node.op, node.operands
-    assert isinstance(op, Reduce)
-    last, before = len(source.shape) - 1, len(source.shape) - 2
-    if op.axes != (before,) or not node.is_static or source.shape[last] == 1:
-        return False
-    short, long = source.shape[last], source.shape[before]
-    assert isinstance(short, int)
-    return short <= _SHORT_AXIS and isinstance(long, int) and _LONG_AXIS <= long <= _BLOCK
 
 
 def all_as_one(nanoseconds: float, size: object, threshold: int) -> Parallelism:

@@ -13,6 +13,7 @@
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     products      what threads share of each product in memory
+    forms         the form of each reduction in memory, and of each search for the best items
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
@@ -50,6 +51,7 @@ from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
+from treadle.jit.schedule.steps.forms import Form, form_of
 from treadle.jit.schedule.steps.products import ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.storage import StorageMap, assign_storage
@@ -74,6 +76,7 @@ class Schedule:
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
     products: Mapping[Node, ProductSchedule]
+    forms: Mapping[Node, Form]
     thresholds: Mapping[Block, int]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
@@ -100,6 +103,12 @@ class Schedule:
         """How a nest or a reduction runs: on one thread if a strategy has made it."""
         found = self.parallelism.get(step) or parallelism_of(step, self.order, 0, 0)
         assert found is not None, "neither a nest nor a reduction in memory"
+        return found
+
+    def form_of(self, node: Node) -> Form:
+        """The form of a reduction or a search; one that a strategy has made is in no tile."""
+        found = self.forms.get(node) or form_of(node)
+        assert found is not None, "neither a reduction nor a search"
         return found
 
     def copied(
@@ -151,6 +160,7 @@ def schedule_kernel(
         for node, of in loops.items()
         if not isinstance(of.strategy, Tiling)
     }
+    tiled = _tiled(loops)
     return Schedule(
         storage,
         loops,
@@ -165,9 +175,10 @@ def schedule_kernel(
         blocks,
         parallelism,
         product_schedules(thresholds, order, matrices, distributed, target),
+        dict(_forms(blocks, tiled)),
         thresholds,
         reassociated(facts.values()),
-        step_functions(blocks, parallelism, _tiled(loops), is_profiled=kernel.is_profiled),
+        step_functions(blocks, parallelism, tiled, is_profiled=kernel.is_profiled),
         kernel,
         target.vector_bytes,
     )
@@ -186,6 +197,15 @@ def _parallelism(
             if found is not None:
                 made[step] = found
     return made
+
+
+def _forms(
+    blocks: Mapping[Block, tuple[Step, ...]], tiled: Collection[Block]
+) -> Iterator[tuple[Node, Form]]:
+    for step in (step for steps in blocks.values() for step in steps if isinstance(step, Node)):
+        found = form_of(step, tiled)
+        if found is not None:
+            yield step, found
 
 
 def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -> Iterator[Block]:

@@ -27,7 +27,6 @@ from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.index_set_splitting import count
 from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
-from treadle.jit.schedule.parallelism import Parallelism, is_beside_short_axis
 from treadle.jit.schedule.schedule import Schedule
 from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
 from treadle.jit.schedule.storage import Storage
@@ -87,7 +86,10 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
             words = words_of([step]), *schedule.products[step].words()
             yield f"product: {', '.join(words)}"
         elif isinstance(step.op, Reduce) and step in schedule.parallelism:
-            yield f"reduction: {', '.join(_reduction_words(step, schedule.parallelism[step]))}"
+            shared = schedule.parallelism[step].sharing_words()
+            yield f"reduction: {', '.join((words_of([step]), schedule.forms[step].value, *shared))}"
+        elif step in schedule.forms and not isinstance(step.op, Reduce):
+            yield f"search: {words_of([step])}, {schedule.forms[step].value}"
         elif step in schedule.parallelism:
             words = words_of([step]), *schedule.parallelism[step].copy_words()
             yield f"copy: {', '.join(words)}"
@@ -101,14 +103,6 @@ def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[s
         yield from (f"in place of carried {loop.states.index(s)}" for s in nest.in_place.values())
     yield from schedule.parallelism_of(nest).words()
     yield from ["written once with its equals"] * (nest in schedule.functions.once)
-
-
-def _reduction_words(node: Node, found: Parallelism) -> Iterator[str]:
-    assert isinstance(node.op, Reduce)
-    yield words_of([node])
-    is_last = len(node.operands[0].shape) - 1 in node.op.axes or is_beside_short_axis(node)
-    yield f"vectors along {'the reduced axis' if is_last else 'the result'}"
-    yield from found.sharing_words()
 
 
 def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:

@@ -23,7 +23,8 @@ from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, Reduce, static_shape
-from treadle.jit.schedule.parallelism import divided_axis, is_beside_short_axis
+from treadle.jit.schedule.parallelism import divided_axis
+from treadle.jit.schedule.steps.forms import Form
 from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
@@ -42,16 +43,14 @@ def emit_reduce(context: CodegenContext, node: Node) -> None:
         t.keep(node, [_one(context, node, op, index) for index in indices])
         return
     buffer = allocate(context, node)
-    operand = node.operands[0]
-    rank = len(operand.shape)
-    if rank - 1 in op.axes:
-        with each_index(context, t.shape(node), context.schedule.parallelism_of(node)) as own:
-            t.store(buffer, own, _one(context, node, op, own))
-    elif is_beside_short_axis(node) and context.tile is None:
-        _in_columns(context, node, op, buffer)
-    else:
-        _by_rows(context, node, op, buffer)
+    _FORMS[context.schedule.form_of(node)](context, node, op, buffer)
     t.buffers[node] = buffer
+
+
+def _each(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
+    found = context.schedule.parallelism_of(node)
+    with each_index(context, context.access.shape(node), found) as own:
+        context.access.store(buffer, own, _one(context, node, op, own))
 
 
 def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
@@ -80,7 +79,7 @@ def _block_sum(
     return _accumulated(context, node, op, [count], [index_in_block])[0]
 
 
-def _in_columns(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
+def _neighbours(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
     """The elements along the short last axis of the result together: one pass over the operand."""
     *shape, last = context.access.shape(node)
     assert isinstance(last, int)
@@ -225,3 +224,6 @@ def _add_rows(
                 len(values) & ~1 :
             ]
         t.store(buffer, index, combine(context.builder, *args, t.load(buffer, index), values[0]))
+
+
+_FORMS = {Form.EACH: _each, Form.NEIGHBOURS: _neighbours, Form.ROWS: _by_rows}

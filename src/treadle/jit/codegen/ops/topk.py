@@ -25,16 +25,13 @@ from treadle.jit.codegen.ops.heap import heap_sift, sort_passes
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, static_shape
+from treadle.jit.schedule.steps.forms import Form
 from treadle.jit.schedule.storage import Storage
 
 _NARROW_BITS = 32
 """Width of a key that shares a 64-bit heap entry with its index."""
 _BLOCK = 16
 """The number of keys compared at a time with the worst in the heap."""
-_MIN_SORTED = 128
-"""The number of wanted items from which sorting is considered instead of a heap."""
-_SORTED_SHARE = 16
-"""All items are sorted if at least one in this many is wanted."""
 _DIGIT_BITS = 8
 _LONG = 2**18
 """The items of a row from which it has safepoints."""
@@ -50,7 +47,7 @@ def emit_topk(context: CodegenContext, node: Node) -> None:
     buffer = _small(context, node) if is_small else allocate(context, node)
     keys = node.operands[0]
     count, shape = t.shape(node)[op.axis], t.shape(keys)
-    heap = _Heap(context, keys, op.axis, count)
+    heap = _Heap(context, keys, op.axis, count, context.schedule.form_of(node))
     with context.builder.nest((*shape[: op.axis], *shape[op.axis + 1 :])) as rest, t.scope():
         if isinstance(count, int):
             heap.choose(rest, buffer)
@@ -75,15 +72,17 @@ def _small(context: CodegenContext, node: Node) -> Buffer:
 class _Heap:
     """The heap of one row; all rows share its memory."""
 
-    def __init__(self, context: CodegenContext, keys: Node, axis: int, count: Index) -> None:
+    def __init__(
+        self, context: CodegenContext, keys: Node, axis: int, count: Index, form: Form
+    ) -> None:
         self.context, self.keys, self.axis, self.count = context, keys, axis, count
         self.extent = context.access.shape(keys)[axis]
         bits = 8 * keys.dtype.numpy.itemsize
         self.half = _NARROW_BITS if bits <= _NARROW_BITS else 2 * _NARROW_BITS
         self.type = llvm.IntType(2 * self.half)
         self.is_signed = is_signed(keys.dtype)
-        self.is_whole = _is_many(count, self.extent)
-        self.is_sorted = self.is_whole or (isinstance(count, int) and count >= _MIN_SORTED)
+        self.is_whole = form is Form.SORT
+        self.is_sorted = form is not Form.HEAP
         size = self.extent if self.is_whole else count
         self.memory = self._room(size)
         self.spare = self._room(size) if self.is_sorted else None
@@ -216,13 +215,6 @@ class _Heap:
     def _sift(self, count: Any, at: Any, entry: Any) -> None:
         function = heap_sift(self.context.builder, self.type, is_signed=self.is_signed)
         self.context.builder.builder.call(function, [self.memory, count, at, entry])
-
-
-def _is_many(count: Index, extent: Index) -> bool:
-    """Whether sorting all items is faster than a heap for this number of wanted items."""
-    if not isinstance(count, int) or not isinstance(extent, int):
-        return False
-    return count >= _MIN_SORTED and count * _SORTED_SHARE >= extent
 
 
 def _resized(builder: llvm.IRBuilder, value: Any, type_: Any) -> Any:
