@@ -80,7 +80,45 @@ BODIES = {
         first = Concat <axis = 0> (top, some)
         u = Sub (x, first)
         v = Sub (first, x)
-        x1 = Mul (u, v)""", 0),
+        x1 = Mul (u, v)""", 1),
+    "read in two nests": ("""
+        some = Slice (x, zero, last, ax0)
+        first = Concat <axis = 0> (top, some)
+        u = Sub (x, first)
+        s = ReduceMax <keepdims = 1> (u, ax1)
+        v = Sub (first, x)
+        x1 = Mul (s, v)""", 0),
+    "read in two nests and kept": ("""
+        some = Slice (x, zero, last, ax0)
+        first = Concat <axis = 0> (top, some)
+        u = Sub (x, first)
+        s = ReduceMax <keepdims = 1> (u, ax1)
+        v = Sub (first, u)
+        x1 = Mul (s, v)""", 1),
+    "two that two read": ("""
+        above = Slice (x, zero, last, ax0)
+        below = Slice (x, one, end, ax0)
+        first = Concat <axis = 0> (top, above)
+        second = Concat <axis = 0> (below, top)
+        u = Sub (x, first)
+        v = Sub (second, x)
+        c = Greater (x, k)
+        w = Where (c, u, v)
+        s = Add (first, second)
+        x1 = Mul (w, s)""", 2),
+    "computed, and read twice": ("""
+        some = Slice (x, zero, last, ax0)
+        m = Sin (some)
+        first = Concat <axis = 0> (top, m)
+        u = Sub (x, first)
+        v = Sub (first, x)
+        x1 = Min (u, v)""", 0),
+    "read by a function and a sum": ("""
+        some = Slice (x, zero, last, ax0)
+        first = Concat <axis = 0> (top, some)
+        u = Sub (x, first)
+        s = ReduceMax <keepdims = 1> (first, ax1)
+        x1 = Add (u, s)""", 0),
     "narrow": ("""
         a = Slice (x, zero, two, ax1)
         b = Slice (x, two, eight, ax1)

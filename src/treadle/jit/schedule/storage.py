@@ -198,21 +198,21 @@ def _is_read_in_pieces(
     storage_of: Mapping[Node, Storage],
     results: Sequence[Node],
 ) -> bool:
-    """Whether only one Elementwise reads the Concat, at its own index, or through a Concat.
+    """Whether only Elementwises read the Concat, at their own index, or one through a Concat.
 
-    All Concats that the Elementwise reads so split its nest; there must be few pieces.
+    All Concats that an Elementwise reads so split its nest; there must be few pieces. Several read
+    the operands again, so none of these is computed.
     """
-    own = readers.get(join, ())
-    if len(own) != 1 or join in results or not _is_static(join):
+    own = dict.fromkeys(readers.get(join, ()))
+    if not own or join in results or not _is_static(join) or join.size <= MAX_SCALARS_PER_VALUE:
         return False
-    (reader,) = own
-    if reader.home is not join.home or join.size <= MAX_SCALARS_PER_VALUE:
+    if any(reader.home is not join.home for reader in own):
         return False
-    if isinstance(reader.op, Concat):
-        return storage_of[reader] is Storage.INLINE
-    is_own = isinstance(reader.op, Elementwise) and reader.shape == join.shape
-    if not is_own or storage_of[reader] is not Storage.NEST:
+    if len(own) > 1 and any(_is_computed(operand) for operand in join.operands):
         return False
+    (first, *others) = own
+    if isinstance(first.op, Concat):
+        return not others and storage_of[first] is Storage.INLINE
 
     def is_inline(node: Node) -> bool:
         if node in storage_of:
@@ -220,8 +220,19 @@ def _is_read_in_pieces(
         is_inner = isinstance(node.op, Concat) and node.shape != join.shape
         return node is join or (is_inner and _is_static(node) and len(readers[node]) == 1)
 
-    found = split_concats([reader], is_inline)
-    return found is not None and are_few(found)
+    for reader in own:
+        is_own = isinstance(reader.op, Elementwise) and reader.shape == join.shape
+        if not is_own or storage_of[reader] is not Storage.NEST:
+            return False
+        found = split_concats([reader], is_inline)
+        if found is None or not are_few(found):
+            return False
+    return True
+
+
+def _is_computed(node: Node) -> bool:
+    """Whether a node may be computed by those that read it."""
+    return isinstance(node.op, Elementwise | Reduce | Concat | Iota)
 
 
 def _is_static(join: Node) -> bool:
