@@ -99,3 +99,37 @@ def test_exchanged_values(trips, rng: np.random.Generator):
     found = run_kernel(text, a, b)
     for got, wanted in zip(found, (a, b) if trips % 2 == 0 else (b, a), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+BEST = """kernel
+  %x0: float32[40,64] = input 0
+  %1 = loop length 5 extent 5 carries %x = %x0
+    %x: float32[40,64] = carried 0
+    %row: float32[64] = view (3, i0) of %x
+    %size: float32[64] = abs %row
+    %most: float32[] = reduce max over (0) of %size
+    %next: float32[40,64] = sub %x, %most
+    yield %next
+  %last: float32[40,64] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize(
+    ("next_", "is_in_place"),
+    [
+        ("sub %x, %most", True),  # the row has been read once its maximum is known
+        ("sub %x, %all", False),  # each row reads the fourth one
+    ],
+)
+def test_a_part_that_a_reduction_has_read(
+    next_: str, is_in_place: bool, rng: np.random.Generator
+) -> None:
+    text = BEST.replace("sub %x, %most", next_)
+    line = "    %all: float32[1,64] = view (3, i1) of %x\n"
+    text = text if is_in_place else text.replace("    %next", line + "    %next")
+    assert ("updated in place" in memory_lines(text)) == is_in_place
+    x = rng.random((40, 64), np.float32)
+    (found,) = run_kernel(text, x)
+    for _ in range(5):
+        x = x - (np.abs(x[3]).max() if is_in_place else x[3])
+    np.testing.assert_array_equal(found, x)

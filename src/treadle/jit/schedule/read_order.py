@@ -26,20 +26,31 @@ class ReadOrder:
         """Whether the reader has read the whole value once the nest is written."""
         if (reader, read) in self.over:
             return True
-        if reader.home is not self.block:
-            return self._around(reader) in self.done
-        if reader in self.done:
+        if self._is_done(reader):
             return True
         is_own = is_own_index_read(reader, read)
         if reader in nest:
             return is_own
-        is_inline = self.storage.storage_of[reader] is Storage.INLINE
-        if not is_inline or isinstance(reader.op, Loop):
-            return False
-        return all(
-            other in self.done or (is_own and self.is_over(other, reader, nest))
-            for other in self.storage.readers.get(reader, ())
+        return (
+            is_own
+            and self._is_computed_by_readers(reader)
+            and all(
+                self.is_over(other, reader, nest) for other in self.storage.readers.get(reader, ())
+            )
         )
+
+    def _is_done(self, node: Node) -> bool:
+        """Whether a node is finished: one that its readers compute, once these are."""
+        if node.home is not self.block:
+            return self._around(node) in self.done
+        return node in self.done or (
+            self._is_computed_by_readers(node)
+            and all(map(self._is_done, self.storage.readers.get(node, ())))
+        )
+
+    def _is_computed_by_readers(self, node: Node) -> bool:
+        is_inline = self.storage.storage_of[node] is Storage.INLINE
+        return node.home is self.block and is_inline and not isinstance(node.op, Loop)
 
     def are_over(self, read: Node, nest: Collection[Node] = ()) -> bool:
         """Whether every reader has read the whole value once the nest is written."""
