@@ -8,12 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from tests.jit.kernel_text import kernel_of
+from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.native import HEAD, check, escapes, natives, outcomes  # noqa: F401
 from treadle import InferenceSession
 from treadle.ir import DType
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.runtime.compilation import generate_code
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.toolchain.llvm import host_target
 
 BOUNDS = {
     "Exp": 1.0,
@@ -258,3 +261,72 @@ def test_bounds_of_an_array_propagate_nan(op, word):
     numbers = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -3.0] * 5)
     dtype = {"float": np.float32, "double": np.float64, "float16": np.float16}[word]
     check(text, {"bounds": numbers[:7].astype(dtype), "x": numbers.astype(dtype)})
+
+
+LANES = """kernel
+  %s0: T[40] = input 0
+  %x: T[n0,40] = input 1
+  %1 = loop length n0 extent n0 carries %s = %s0
+    %s: T[40] = carried 0
+    %item: T[40] = scan slice along 0 of %x
+    %next: T[40] = FUNCTION %item
+    yield %next
+    stack %next along 0
+  %last: T[40] = result 0 of %1
+  %all: T[n0,40] = result 1 of %1
+  return %last, %all"""
+ALONE = """kernel
+  %x: T[n0,40] = input 0
+  %y: T[n0,40] = FUNCTION %x
+  return %y"""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "softplus"])
+def test_vectors_have_the_bits_of_single_elements(name, dtype, rng):
+    lanes, alone = (
+        text.replace("FUNCTION", name).replace("T[", f"{np.dtype(dtype)}[")
+        for text in (LANES, ALONE)
+    )
+    schedule = schedule_kernel(kernel_of(lanes), host_target())
+    (loop,) = schedule.loops.values()
+    assert isinstance(loop.strategy, RegisterTiling)
+    x = sweep(rng, dtype)
+    x = x[: x.size // 40 * 40].reshape(-1, 40)
+    x[-1, :5] = [0.0, -0.0, np.inf, -np.inf, np.nan]
+    _, found = run_kernel(lanes, x[0], x)
+    np.testing.assert_array_equal(found, *run_kernel(alone, x))
+
+
+PREFIX = """kernel
+  %v0: float32[] = input 0
+  %e: float32[n0] = input 1
+  %a: float32[] = constant 0.9
+  %b: float32[] = constant 0.25
+  %1 = loop length n0 extent n0 carries %v = %v0
+    %v: float32[] = carried 0
+    %item: float32[] = scan slice along 0 of %e
+    %square: float32[] = mul %item, %item
+    %part: float32[] = mul %square, %b
+    %kept: float32[] = mul %v, %a
+    %next: float32[] = add %kept, %part
+    %cost: float32[] = FUNCTION %v
+    yield %next
+    stack %cost along 0
+  %last: float32[] = result 0 of %1
+  %all: float32[n0] = result 1 of %1
+  return %last, %all"""
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "softplus"])
+@pytest.mark.parametrize("count", [0, 1, 9, 1000])
+def test_functions_of_linear_recurrences(name, count, rng):
+    e, v = rng.random(count, np.float32), np.float32(1)
+    last, found = run_kernel(PREFIX.replace("FUNCTION", name), v, e)
+    values = []
+    for item in e:
+        values.append(v)
+        v = np.float32(0.25) * (item * item) + np.float32(0.9) * v
+    np.testing.assert_allclose(last, v, rtol=1e-5)
+    wanted = EXACT[name.capitalize()](np.array(values, np.float64))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

@@ -63,3 +63,20 @@ def zeros(vector: Any) -> Any:
 def undefined(vector: Any) -> Any:
     """A vector of any elements."""
     return _Word(vector, "undef")
+
+
+def element_type(type_: Any) -> Any:
+    """The type of a number, or of the elements of a vector."""
+    return type_.element if isinstance(type_, llvm.VectorType) else type_
+
+
+def like(type_: Any, element: Any) -> Any:
+    """The type with the number of elements of another one, a vector if that is one."""
+    return llvm.VectorType(element, type_.count) if isinstance(type_, llvm.VectorType) else element
+
+
+def every(type_: Any, value: Any) -> Any:
+    """A number as a constant, in every lane of a vector."""
+    if not isinstance(type_, llvm.VectorType):
+        return llvm.Constant(type_, value)
+    return _Word(type_, f"splat ({llvm.Constant(type_.element, value)})")

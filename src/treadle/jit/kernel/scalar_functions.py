@@ -144,7 +144,7 @@ FUNCTIONS: Mapping[str, ScalarFunction] = {
     **_functions("sqrt", 1, _one_type, vectors=_vectors),
     **_functions("sign reciprocal ceil floor round", 1, _one_type),
     **_functions("not", 1, _not_floats, vectors=_vectors),
-    **_functions("exp log sigmoid softplus tanh", 1, _one_type, SERIES),
+    **_functions("exp log sigmoid softplus tanh", 1, _one_type, SERIES, vectors=_vectors),
     **_functions("erf erfc", 1, _one_type, SERIES, False),
     **_functions("normal_tail", 1, _float32, SERIES, False),
     **_functions("sin cos tan asin acos atan expm1", 1, _one_type, WIDE_SERIES, False),

@@ -35,6 +35,7 @@ from treadle.jit.codegen.llvm_types import (
     I8,
     I32,
     I64,
+    like,
     memory_type,
     register_type,
     undefined,
@@ -286,22 +287,18 @@ def _wide(dtype: DType) -> Any:
 
 def _widened(context: CodegenContext, value: Any, dtype: DType) -> Any:
     return (
-        context.builder.builder.fpext(value, _like(value, F64)) if dtype is DType.FLOAT32 else value
-    )
-
-
-def _narrowed(context: CodegenContext, value: Any, dtype: DType) -> Any:
-    return (
-        context.builder.builder.fptrunc(value, _like(value, F32))
+        context.builder.builder.fpext(value, like(value.type, F64))
         if dtype is DType.FLOAT32
         else value
     )
 
 
-def _like(value: Any, element: Any) -> Any:
-    """The type with the value's number of elements, a vector if it is one."""
-    is_vector = isinstance(value.type, llvm.VectorType)
-    return llvm.VectorType(element, value.type.count) if is_vector else element
+def _narrowed(context: CodegenContext, value: Any, dtype: DType) -> Any:
+    return (
+        context.builder.builder.fptrunc(value, like(value.type, F32))
+        if dtype is DType.FLOAT32
+        else value
+    )
 
 
 def _all(sweep: _PrefixScan) -> Any:

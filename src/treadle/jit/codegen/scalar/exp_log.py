@@ -1,5 +1,7 @@
 """Float functions written inline and without branches, so that loops over them vectorise.
 
+The same code computes an element or a vector of elements.
+
 exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two halves
 log      x = m * 2 ** n, m in [sqrt 1/2, sqrt 2): 2 * atanh((m - 1) / (m + 1)), plus n * ln 2
 tanh     an odd polynomial below 0.625, 1 - 2 / (exp(2 |x|) + 1) above
@@ -17,10 +19,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir as llvm
-
-from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import F32, F64, I32, I64
+from treadle.jit.codegen.function_builder import FunctionBuilder, i64
+from treadle.jit.codegen.llvm_types import F32, F64, I32, I64, element_type, every, like
 
 _LN2 = math.log(2)
 
@@ -31,12 +31,20 @@ def _float32(value: float) -> float:
 
 def _bits(type_: Any) -> tuple[Any, int, int]:
     """The integer type of its width, the number of fraction bits, and the exponent bias."""
-    return (I32, 23, 127) if type_ == F32 else (I64, 52, 1023)
+    if element_type(type_) == F32:
+        return like(type_, I32), 23, 127
+    return like(type_, I64), 52, 1023
+
+
+def _pattern(type_: Any, value: float) -> Any:
+    """The bits of a float as an integer constant of its width."""
+    code, whole = ("f", "i") if element_type(type_) == F32 else ("d", "q")
+    return every(_bits(type_)[0], struct.unpack(whole, struct.pack(code, value))[0])
 
 
 def constant(type_: Any, value: float) -> Any:
     """A float constant of the type."""
-    return llvm.Constant(type_, _float32(value) if type_ == F32 else value)
+    return every(type_, _float32(value) if element_type(type_) == F32 else value)
 
 
 def fma(builder: FunctionBuilder, left: Any, right: Any, addend: Any) -> Any:
@@ -56,7 +64,7 @@ def polynomial(builder: FunctionBuilder, value: Any, coefficients: Sequence[floa
 
 def _high_and_low(type_: Any) -> tuple[float, float]:
     """Ln 2 in two parts; the first has zeros at its end, so products with n are exact."""
-    if type_ == F32:
+    if element_type(type_) == F32:
         return 0.693145751953125, 1.428606765330187e-06
     return 0.6931471803691238, 1.9082149292705877e-10
 
@@ -72,7 +80,7 @@ def exp(builder: FunctionBuilder, value: Any) -> Any:
     """E ** x: 0 and infinity beyond the range, NaN of NaN."""
     b, type_ = builder.builder, value.type
     integer, fraction, _ = _bits(type_)
-    low, high = (-104.0, 89.0) if type_ == F32 else (-746.0, 710.0)
+    low, high = (-104.0, 89.0) if element_type(type_) == F32 else (-746.0, 710.0)
     clamped = value
     for sign, limit in ((">", high), ("<", low)):
         bound = constant(type_, limit)
@@ -83,10 +91,8 @@ def exp(builder: FunctionBuilder, value: Any) -> Any:
     big, small = _high_and_low(type_)
     r = fma(builder, n, constant(type_, -big), clamped)
     r = fma(builder, n, constant(type_, -small), r)
-    zero = struct.unpack("i" if type_ == F32 else "q", struct.pack("f" if type_ == F32 else "d",
-                         1.5 * 2.0**fraction))[0]  # fmt: skip
-    whole = b.sub(b.bitcast(shifted, integer), llvm.Constant(integer, zero))
-    return raised(builder, polynomial(builder, r, _EXP[type_]), whole)
+    whole = b.sub(b.bitcast(shifted, integer), _pattern(type_, 1.5 * 2.0**fraction))
+    return raised(builder, polynomial(builder, r, _EXP[element_type(type_)]), whole)
 
 
 def raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
@@ -94,13 +100,14 @@ def raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
     b, type_ = builder.builder, value.type
     integer, fraction, bias = _bits(type_)
     if builder.target.has_scale:
-        narrow = power if type_ == F32 else b.trunc(power, I32)
-        return b.call(builder.external(f"llvm.ldexp.{type_.intrinsic_name}.i32", type_, type_, I32),
-                      [value, narrow])  # fmt: skip
-    half = b.ashr(power, llvm.Constant(integer, 1))
+        whole = like(type_, I32)
+        narrow = power if integer == whole else b.trunc(power, whole)
+        name = f"llvm.ldexp.{i64(type_)}.{i64(whole)}"
+        return b.call(builder.external(name, type_, type_, whole), [value, narrow])
+    half = b.ashr(power, every(integer, 1))
     for part in (half, b.sub(power, half)):
-        raised = b.add(part, llvm.Constant(integer, bias))
-        value = b.fmul(value, b.bitcast(b.shl(raised, llvm.Constant(integer, fraction)), type_))
+        raised = b.add(part, every(integer, bias))
+        value = b.fmul(value, b.bitcast(b.shl(raised, every(integer, fraction)), type_))
     return value
 
 
@@ -112,17 +119,15 @@ def log(builder: FunctionBuilder, value: Any) -> Any:
     is_tiny = b.fcmp_ordered("<", value, constant(type_, smallest))
     lifted = b.select(is_tiny, b.fmul(value, constant(type_, 2.0**fraction)), value)
     bits = b.bitcast(lifted, integer)
-    root = struct.unpack("i" if type_ == F32 else "q", struct.pack("f" if type_ == F32 else "d",
-                         math.sqrt(0.5)))[0]  # fmt: skip
-    moved = b.sub(bits, llvm.Constant(integer, root))
-    exponent = b.ashr(moved, llvm.Constant(integer, fraction))
-    mantissa = b.bitcast(b.sub(bits, b.shl(exponent, llvm.Constant(integer, fraction))), type_)
+    moved = b.sub(bits, _pattern(type_, math.sqrt(0.5)))
+    exponent = b.ashr(moved, every(integer, fraction))
+    mantissa = b.bitcast(b.sub(bits, b.shl(exponent, every(integer, fraction))), type_)
     n = b.sitofp(exponent, type_)
     n = b.fsub(n, b.select(is_tiny, constant(type_, float(fraction)), constant(type_, 0.0)))
     f = b.fsub(mantissa, constant(type_, 1.0))
     s = b.fdiv(f, b.fadd(mantissa, constant(type_, 1.0)))
     square = b.fmul(s, s)
-    terms = 5 if type_ == F32 else 11
+    terms = 5 if element_type(type_) == F32 else 11
     series = polynomial(builder, square, [2 / (2 * k + 3) for k in range(terms)])
     half = b.fmul(b.fmul(f, f), constant(type_, 0.5))
     big, small = _high_and_low(type_)
@@ -160,9 +165,10 @@ def tanh(builder: FunctionBuilder, value: Any) -> Any:
     power = exp(builder, b.fmul(size, constant(type_, 2.0)))
     large = b.fsub(one, b.fdiv(constant(type_, 2.0), b.fadd(power, one)))
     square = b.fmul(value, value)
-    series = polynomial(builder, square, _TANH[type_])
+    series = polynomial(builder, square, _TANH[element_type(type_)])
     small = fma(builder, b.fmul(size, square), series, size)
-    result = b.select(b.fcmp_ordered("<", size, constant(type_, _TANH_LIMIT[type_])), small, large)
+    limit = constant(type_, _TANH_LIMIT[element_type(type_)])
+    result = b.select(b.fcmp_ordered("<", size, limit), small, large)
     result = builder.intrinsic("llvm.copysign", type_, result, value)
     return b.select(b.fcmp_unordered("uno", value, value), value, result)
 
