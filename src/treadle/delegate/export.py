@@ -25,6 +25,7 @@ from treadle.delegate.loop import (
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import omission_refusal, rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.clip import with_both_bounds
+from treadle.delegate.workarounds.negative_extents import negative_extents_refusal, note_fixed
 from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
@@ -108,8 +109,10 @@ def _write(draft: ExportScope, steps: Sequence[Step]) -> None:
         match step:
             case Leaf():
                 _write_leaf(draft, step, path)
+                note_fixed(draft, step)
             case Branch():
                 _write_branch(draft, step, path)
+                draft.note_fixed(step, [draft.read(step.condition)])
             case Loop():
                 _write_loop(draft, step, path)
             case _:
@@ -118,7 +121,12 @@ def _write(draft: ExportScope, steps: Sequence[Step]) -> None:
 
 def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     operands = draft.reads(step.operands)
-    why = omission_refusal(step, operands) or rank_refusal(step) or extent_refusal(step)
+    why = (
+        omission_refusal(step, operands)
+        or rank_refusal(step)
+        or extent_refusal(step)
+        or negative_extents_refusal(draft, step, operands)
+    )
     if why:
         raise Unsupported(step.op, step.version, why, path)
     operands = with_ranks_checked(draft, step, operands)
@@ -164,8 +172,10 @@ def _remember(draft: ExportScope, step: Leaf, results: Operands) -> None:
     """Record the content of a Constant that holds numbers."""
     if step.domain or step.op != "Constant" or results[0] is None:
         return
-    (attributes,) = (each.value for each in step.attributes.values())
-    array = attributes.array if isinstance(attributes, Literal) else np.array(attributes)
+    held = [each.value for each in step.attributes.values()]
+    if len(held) != 1:
+        raise Unsupported(step.op, step.version, "it has not exactly one attribute")
+    array = held[0].array if isinstance(held[0], Literal) else np.array(held[0])
     if array.dtype.kind in "biuf":
         draft.shared.contents[results[0].name] = array
 

@@ -37,7 +37,8 @@ LARGE = 1 << 20
 class ExportModel:
     """The state shared by all blocks of one exported model.
 
-    `inputs` are the shapes of its inputs, as far as they were inferred.
+    `inputs` are the shapes of its inputs, as far as they were inferred; `fixed` are the names of
+    values that constants determine, which onnxruntime may compute as it loads the model.
     """
 
     opset: int
@@ -46,6 +47,7 @@ class ExportModel:
     large: dict[str, np.ndarray] = field(default_factory=dict)
     contents: dict[str, np.ndarray] = field(default_factory=dict)
     ranges: dict[str, Range | None] = field(default_factory=dict)
+    fixed: set[str] = field(default_factory=set)
     inputs: tuple[Shape | None, ...] = ()
     has_exact_forms: bool = False
     has_guards: bool = False
@@ -140,6 +142,16 @@ class ExportScope:
     def known(self, value: Value) -> np.ndarray | None:
         """The content of an exported value if it is constant, in outer blocks too."""
         return self.shared.contents.get(value.name)
+
+    def is_fixed(self, value: Value) -> bool:
+        """Whether constants determine an exported value."""
+        return value.name in self.shared.fixed or value.name in self.shared.contents
+
+    def note_fixed(self, step: Step, operands: Sequence[Value | None]) -> None:
+        """Record the results of a step of the original whose exported operands are fixed."""
+        if all(value is None or self.is_fixed(value) for value in operands):
+            made = (self.read(value) for value in step.results)
+            self.shared.fixed.update(value.name for value in made if value is not None)
 
     def leaf(self, op: str, *operands: Value | None, **attributes: object) -> Value:
         """Add a standard step with one result, at the model's opset."""

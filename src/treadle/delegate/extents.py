@@ -88,6 +88,12 @@ def _rows(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value
     return _is_zero(draft, draft.leaf("Sub", rows, wanted))
 
 
+def _even(draft: ExportScope, demand: ExtentDemand, operands: Operands) -> Value:
+    shape = draft.leaf("Shape", operands[demand.position])
+    last = draft.leaf("Gather", shape, draft.constant(-1))
+    return _is_zero(draft, draft.leaf("Mod", last, draft.constant(2)))
+
+
 _NUMBERS: Mapping[ExtentNeed, Callable[[ExportScope, ExtentDemand, Operands], Value]] = {
     ExtentNeed.NOT_EMPTY: _not_empty,
     ExtentNeed.SPATIAL: _not_empty,
@@ -97,6 +103,7 @@ _NUMBERS: Mapping[ExtentNeed, Callable[[ExportScope, ExtentDemand, Operands], Va
     ExtentNeed.SQUARE: _square,
     ExtentNeed.WINDOW: _window,
     ExtentNeed.ROWS: _rows,
+    ExtentNeed.EVEN: _even,
 }
 """Integers that are 0 in a run that violates the need."""
 

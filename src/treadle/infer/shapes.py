@@ -316,11 +316,14 @@ def _resize(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
 
 
 _SCALES = {10: 1}
+_LARGEST = 2**63
 
 
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
     if not isinstance(dim, int):
         return dim if scale == 1 else None
+    if not 0 <= dim * float(scale) < _LARGEST:  # NaN, an infinity and a scale below 0 too
+        return None
     # onnx.reference multiplies in float64, onnxruntime in float32: 10 * 0.7 is 6 or 7
     extents = {int(np.floor(np.float32(dim) * scale)), int(np.floor(dim * float(scale)))}
     return extents.pop() if len(extents) == 1 else None

@@ -66,7 +66,7 @@ from treadle.ops.tensor_protos import (
     tensor_to_proto,
 )
 from treadle.ops.type_protos import shape_to_proto, type_from_proto, type_to_proto
-from treadle.ops.types import result_types, type_of
+from treadle.ops.types import has_negative_extents, result_types, type_of
 from treadle.ops.work import FEW, multiplications
 
 __all__ = [
@@ -104,6 +104,7 @@ __all__ = [
     "fold",
     "function_proto",
     "function_proto_of_node",
+    "has_negative_extents",
     "ignore_fp_warnings",
     "is_broadcast",
     "is_external",

@@ -69,6 +69,21 @@ def result_types(
     )
 
 
+def has_negative_extents(
+    leaf: Leaf,
+    operand_types: Sequence[Type | None],
+    constants: Sequence[np.ndarray | None],
+) -> bool:
+    """Whether onnx's type rule gives a result an extent below 0; `result_types` gives it none."""
+    if onnx_schema(leaf.domain, leaf.op, leaf.version) is None:
+        return False
+    try:
+        protos = _inferred(leaf, operand_types, constants)
+    except InvalidModel:
+        return False
+    return any(dim.dim_value < 0 for proto in protos for dim in proto.tensor_type.shape.dim)
+
+
 def _of_contrib(leaf: Leaf, operand_types: Sequence[Type | None]) -> tuple[Type | None, ...]:
     """Element types only, for an operator that only onnxruntime has."""
     found = contrib_operator(leaf.domain, leaf.op, leaf.version)

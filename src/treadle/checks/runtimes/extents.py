@@ -1,7 +1,8 @@
-"""Extents of operands on which onnxruntime crashes the process: its kernels divide by them.
+"""Extents of operands on which onnxruntime crashes the process, or shows memory that is not theirs.
 
-Measured on releases 1.31 and 1.32, in child processes, for every operator with extents 0, 1 and 2
-of ranks 0 to 4, and for onnx's own node cases with an extent or an attribute changed.
+Its kernels divide by them, read beyond them, or leave results as they were allocated. Measured on
+releases 1.31 and 1.32, in child processes and with guarded memory, for every operator with extents
+0, 1 and 2 of ranks 0 to 4, and for onnx's own node cases with an extent or an attribute changed.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class ExtentNeed(enum.Enum):
     """The extents along the axes are `least` or more."""
     ROWS = "does not have as many rows as operand 0"
     """The first extent is that of operand 0."""
+    EVEN = "has an odd last extent"
+    """The last extent is a multiple of 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +81,44 @@ _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
         ExtentDemand(ExtentNeed.SPATIAL, 0),
         ExtentDemand(ExtentNeed.NOT_EMPTY, 1),
     ),
-    ("", "GRU"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
+    ("", "GRU"): _each(ExtentNeed.NOT_EMPTY, (0,)),
+    ("", "InstanceNormalization"): _each(ExtentNeed.SPATIAL, (0,)),
     ("", "LSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
+    ("", "MatMulInteger"): _each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
+    ("", "NonMaxSuppression"): _each(ExtentNeed.SINGLE, (2, 3, 4)),
+    ("", "QLinearConv"): _each(ExtentNeed.NOT_EMPTY, (3,)),
+    ("", "QLinearMatMul"): _each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
+    ("", "RotaryEmbedding"): _each(ExtentNeed.EVEN, (0,)),
     (_MS, "AttnLSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
     (_MS, "DecoderMaskedMultiHeadAttention"): _each(ExtentNeed.NOT_EMPTY, (0,)),
     (_MS, "DynamicQuantizeLSTM"): _each(ExtentNeed.NOT_EMPTY, (0,), (0, 1)),
-    (_MS, "DynamicQuantizeMatMul"): _each(ExtentNeed.BY_COLUMN, (2, 3)),
+    (_MS, "DynamicQuantizeMatMul"): (
+        *_each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
+        *_each(ExtentNeed.BY_COLUMN, (2, 3)),
+    ),
     (_MS, "FusedConv"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     (_MS, "Inverse"): _each(ExtentNeed.SQUARE, (0,)),
     (_MS, "LinearAttention"): _each(ExtentNeed.NOT_EMPTY, range(3), (-1,)),
     (_MS, "MatMulIntegerToFloat"): (
+        *_each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
         *_each(ExtentNeed.SINGLE, (2, 4)),
         *_each(ExtentNeed.BY_COLUMN, (3, 5)),
     ),
     (_MS, "MoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
     (_MS, "QAttention"): _each(ExtentNeed.NOT_EMPTY, (0,)),
+    (_MS, "QGemm"): _each(ExtentNeed.NOT_EMPTY, (0, 3)),
     (_MS, "QMoE"): _each(ExtentNeed.NOT_EMPTY, range(3)),
     (_MS, "RotaryEmbedding"): _each(ExtentNeed.NOT_EMPTY, (0,), (-1,)),
     (_MS, "SkipLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     (_MS, "SkipSimplifiedLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     (_MS, "WhisperBeamSearch"): _each(ExtentNeed.ROWS, (10,)),
 }
-_WINDOWED = {(_MS, "QLinearAveragePool")}
+_READING = (
+    "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat", "NonMaxSuppression", "QGemm",
+    "QLinearMatMul", "RotaryEmbedding",
+)  # fmt: skip
+"""Operators that read beyond an operand, or leave a result of no products as it was allocated."""
+
 _HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
 _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Attention"): _HEADS,
@@ -118,7 +137,7 @@ _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
 def extent_demands(step: Leaf) -> Sequence[ExtentDemand]:
     """The demands on operands that are there."""
     key = step.domain, step.op
-    made = _windows(step) if key in _WINDOWED else _DEMANDS.get(key, ())
+    made = _BY_ATTRIBUTES[key](step) if key in _BY_ATTRIBUTES else _DEMANDS.get(key, ())
     return [d for d in made if d.position < len(step.operands) and step.operands[d.position]]
 
 
@@ -131,6 +150,17 @@ def _windows(step: Leaf) -> Sequence[ExtentDemand]:
     ends = zip(window, pads, pads[len(window) :], strict=False)
     least = tuple(extent - before - after for extent, before, after in ends)
     return _each(ExtentNeed.WINDOW, (0,), tuple(range(1, len(window) + 1)), least)
+
+
+def _of_unique(step: Leaf) -> Sequence[ExtentDemand]:
+    """Slices along an axis are compared by their first element."""
+    return _each(ExtentNeed.NOT_EMPTY, (0,)) if "axis" in step.attributes else ()
+
+
+_BY_ATTRIBUTES: Mapping[tuple[str, str], Callable[[Leaf], Sequence[ExtentDemand]]] = {
+    ("", "Unique"): _of_unique,
+    (_MS, "QLinearAveragePool"): _windows,
+}
 
 
 def _integers(step: Leaf, name: str) -> tuple[int, ...]:
@@ -147,7 +177,8 @@ def extents_meet(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
 
 def _told(step: Leaf, demand: ExtentDemand) -> str:
     operand = f"operand {demand.position} of {step.op}"
-    return f"onnxruntime crashes the process if {operand} {demand.need.value}"
+    harm = "reads other memory" if step.op in _READING else "crashes the process"
+    return f"onnxruntime {harm} if {operand} {demand.need.value}"
 
 
 def extent_refusal(step: Leaf) -> str:
@@ -214,6 +245,11 @@ def _by_column(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     return None if count is None or columns is None else 0 < count == columns
 
 
+def _even(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
+    last = _size(_taken(shapes[demand.position], (-1,)))
+    return None if last is None else last % 2 == 0
+
+
 def _square(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
     rows, columns = (_size(_taken(shapes[demand.position], (axis,))) for axis in (-2, -1))
     return None if rows is None or columns is None else 0 < rows == columns
@@ -233,6 +269,7 @@ _HOLDS: Mapping[ExtentNeed, Callable[[ExtentDemand, Sequence[Shape]], bool | Non
     ExtentNeed.SQUARE: _square,
     ExtentNeed.WINDOW: _window,
     ExtentNeed.ROWS: _rows,
+    ExtentNeed.EVEN: _even,
 }
 
 
