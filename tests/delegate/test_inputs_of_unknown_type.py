@@ -33,9 +33,10 @@ def test_each_type_and_rank_gets_its_session() -> None:
 
 
 def test_a_list_has_the_type_of_its_items() -> None:
-    run = runnable("s = ConcatFromSequence <axis = 0> (x) y = com.microsoft.QuickGelu (s)")
+    first = "i = Constant <value_int = 0> () s = SequenceAt (x, i)"
+    run = runnable(f"{first} y = com.microsoft.QuickGelu (s)")
     (found,) = run([[np.zeros(2, np.float32), np.ones(1, np.float32)]], RunContext())
-    assert found.shape == (3,)
+    assert found.shape == (2,)
 
 
 def test_a_type_without_a_kernel_is_left_to_other_engines() -> None:

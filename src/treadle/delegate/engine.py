@@ -23,6 +23,7 @@ from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Run, Session
 from treadle.delegate.timed_load import start_session, stopped_in_time
 from treadle.delegate.work import work_of
+from treadle.delegate.workarounds.concat import while_inputs_agree
 from treadle.delegate.workarounds.growth import growth_of
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
 from treadle.errors import Unsupported
@@ -132,7 +133,7 @@ class Onnxruntime:
 
         def start() -> Run:
             run: Run = _carrier(self._session(exported, region), region)
-            return run
+            return while_inputs_agree(run, exported.named) if exported.named else run
 
         count = _count(region.steps)
         made = Session(

@@ -25,6 +25,7 @@ from treadle.delegate.loop import (
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import omission_refusal, rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.clip import with_both_bounds
+from treadle.delegate.workarounds.concat import with_fitting_parts
 from treadle.delegate.workarounds.negative_extents import negative_extents_refusal, note_fixed
 from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
@@ -161,6 +162,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     draft.steps.append(inline_step(step) if step.blocks else step)
     _remember(draft, step, results)
     results = with_finite_operands(draft, original, operands, results)
+    results = with_fitting_parts(draft, original, operands, results)
     draft.new.update(
         (v, new) for v, new in zip(original.results, results, strict=True) if v is not None
     )

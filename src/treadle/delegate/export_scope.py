@@ -39,6 +39,7 @@ class ExportModel:
 
     `inputs` are the shapes of its inputs, as far as they were inferred; `fixed` are the names of
     values that constants determine, which onnxruntime may compute as it loads the model.
+    `has_symbols`: its steps rely on equal symbols of the inputs.
     """
 
     opset: int
@@ -51,6 +52,7 @@ class ExportModel:
     inputs: tuple[Shape | None, ...] = ()
     has_exact_forms: bool = False
     has_guards: bool = False
+    has_symbols: bool = False
 
     def fresh(self, hint: str) -> str:
         """A name no value of the model has: the hint, or the hint with a number."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.delegate.export_scope import ExportModel
 from treadle.delegate.folded import folded_products
+from treadle.delegate.workarounds.concat import Named, named_extents
 from treadle.formats.onnx import write_model
 from treadle.ir import Model
 from treadle.plan import Region
@@ -23,6 +24,7 @@ class Exported:
     `inputs` and `outputs` are its names, `large` the initializers passed in memory.
     `is_long_to_fold`: onnxruntime's constant folding would take seconds. `has_exact_forms`: integer
     operators were replaced by exact forms; `has_guards`: the model fails on some operands.
+    `named` are extents of inputs about which these must agree.
     """
 
     data: bytes
@@ -32,16 +34,19 @@ class Exported:
     is_long_to_fold: bool
     has_exact_forms: bool
     has_guards: bool
+    named: Named
 
     @classmethod
     def of(cls, region: Region, written: Model, shared: ExportModel) -> Exported:
         """The exported form of a region and the model written for it."""
+        inputs = tuple(value.name for value in written.main.params)
         return cls(
             write_model(written).SerializeToString(),
-            tuple(value.name for value in written.main.params),
+            inputs,
             tuple(value.name for value in written.main.results if value is not None),
             dict(shared.large),
             folded_products(region) > _MOST_FOLDED,
             shared.has_exact_forms,
             shared.has_guards,
+            named_extents(inputs, region.inputs) if shared.has_symbols else {},
         )
