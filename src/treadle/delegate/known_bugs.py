@@ -26,7 +26,7 @@ Pools                 of fewer elements than the kernel reaches over, by strides
 Pools, Conv           with auto_pad SAME and a stride beyond the kernel: the first window starts
                       inside the input, as if the padding were negative
 MeanVarianceNormali.  the variance is a difference, and NaN comes of one that rounds below 0
-ConvTranspose         with auto_pad SAME: padding that would be negative is left out
+ConvTranspose         with auto_pad SAME or output_shape: padding that would be negative is left out
 TreeEnsemble          the numbers of the transforms SOFTMAX and LOGISTIC are exchanged
 Squeeze               of axes that are given, but none: every axis of extent 1 is removed
 AffineGrid            with align_corners: an only pixel of an axis is at 1, not at -1
@@ -240,6 +240,28 @@ def _pads_less_than_nothing(step: Leaf) -> bool:
     )
 
 
+def _may_pad_below_0(step: Leaf) -> bool:
+    """Whether the result is not known to be at most as long as all that is scattered into it."""
+    wanted = _integers(step, "output_shape")
+    if not wanted or _pads_less_than_nothing(step):
+        return _pads_less_than_nothing(step)
+    type_ = step.operands[0].inferred if step.operands[0] is not None else None
+    shape = type_.shape if isinstance(type_, Tensor) else None
+    extents = [dim for dim in (shape or ())[2:] if isinstance(dim, int)]
+    kernel = _kernel(step)
+    if shape is None or len(extents) != len(shape) - 2 or len(kernel) != len(extents):
+        return True
+    strides, gaps = (
+        _integers(step, name) or [1] * len(kernel) for name in ("strides", "dilations")
+    )
+    more = _integers(step, "output_padding") or [0] * len(kernel)
+    sides = zip(wanted[-len(kernel) :], extents, kernel, strides, gaps, more, strict=False)
+    return any(
+        stride * (extent - 1) + rest + (size - 1) * gap + 1 < length
+        for length, extent, size, stride, gap, rest in sides
+    )
+
+
 def _is_same(step: Leaf) -> bool:
     found = step.attributes.get("auto_pad")
     return found is not None and found.value in (b"SAME_UPPER", b"SAME_LOWER")
@@ -309,7 +331,7 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
     **{("", op): (_miscounts_windows, "counts or places windows wrongly") for op in _POOLS},
     ("", "Conv"): (_pads_less_than_nothing, "starts inside the input where a stride is too long"),
-    ("", "ConvTranspose"): (_pads_less_than_nothing, "leaves out padding below 0"),
+    ("", "ConvTranspose"): (_may_pad_below_0, "leaves out padding below 0"),
     ("", "MeanVarianceNormalization"): (_always, "takes the root of a variance below 0"),
     ("ai.onnx.ml", "TreeEnsemble"): (_exchanges_transforms, "exchanges two transforms"),
     ("", "Dropout"): (_may_train, "draws other random numbers in training than the standard"),

@@ -154,3 +154,32 @@ def test_odd_heads_are_not_rotated():
         made.run(None, feeds)
     feeds["x"] = feeds["x"][..., :8]
     assert_allclose(made.run(None, feeds)[0], [0.0] * 4 + [2.0] * 4 + np.zeros((2, 4, 3, 8)))
+
+
+POOLS = [
+    "AveragePool <kernel_shape = [3], strides = [2]>",
+    "LpPool <kernel_shape = [3], strides = [2]>",
+    "MaxPool <kernel_shape = [2], dilations = [2], strides = [2]>",
+]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("extent", [1, 2, 3, 4, 5])
+def test_pools_of_open_extents_have_no_window_too_many(pool, extent):
+    text = f"g (float[1, 1, n] x) => (float[1, 1, m] y) {{ y = {pool} (x) }}"
+    made = treadle.InferenceSession(HEAD.format(opset=21) + text)
+    found = made.run(None, {"x": np.ones((1, 1, extent), np.float32)})
+    assert found[0].shape == (1, 1, max((extent - 3) // 2 + 1, 0))
+
+
+def test_a_transposed_convolution_with_padding_below_0():
+    text = (
+        "g (float[1, 1, n] x) => (float[1, 1, m] y)\n<float[1, 1, 2] w = {1, 2}>"
+        " { y = ConvTranspose <strides = [3], output_shape = [10]> (x, w) }"
+    )
+    feeds = {"x": np.array([[[1, 2, 3]]], np.float32)}
+    text = HEAD.format(opset=21) + text
+    by_default = treadle.InferenceSession(text).run(None, feeds)
+    by_interp = treadle.InferenceSession(text, engines=("interp",)).run(None, feeds)
+    assert_allclose(by_default[0], by_interp[0])
+    assert by_default[0].tolist() == [[[0, 1, 2, 0, 2, 4, 0, 3, 6, 0]]]

@@ -113,11 +113,21 @@ _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
     (_MS, "SkipSimplifiedLayerNormalization"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     (_MS, "WhisperBeamSearch"): _each(ExtentNeed.ROWS, (10,)),
 }
-_READING = (
-    "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat", "NonMaxSuppression", "QGemm",
-    "QLinearMatMul", "RotaryEmbedding",
-)  # fmt: skip
-"""Operators that read beyond an operand, or leave a result of no products as it was allocated."""
+_READS, _COUNTS = "reads other memory", "counts a window too many"
+_HARMS: Mapping[str, str] = {
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _COUNTS),
+    **dict.fromkeys(
+        (
+            "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat", "NonMaxSuppression",
+            "QGemm", "QLinearMatMul", "RotaryEmbedding",
+        ),
+        _READS,
+    ),
+}  # fmt: skip
+"""What onnxruntime does instead of crashing: some leave a result of no products as allocated."""
+
+_PLAIN = (0, b"NOTSET", b"VALID")
+"""The values of auto_pad and ceil_mode with which the number of windows is rounded down."""
 
 _HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
 _DIVISORS: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -152,12 +162,31 @@ def _windows(step: Leaf) -> Sequence[ExtentDemand]:
     return _each(ExtentNeed.WINDOW, (0,), tuple(range(1, len(window) + 1)), least)
 
 
+def _room(step: Leaf) -> Sequence[ExtentDemand]:
+    """Rounding towards zero counts a window where a stride is longer than what is missing."""
+    kernel, strides = _integers(step, "kernel_shape"), _integers(step, "strides")
+    ways = [
+        step.attributes[name].value for name in ("auto_pad", "ceil_mode") if name in step.attributes
+    ]
+    if all(stride == 1 for stride in strides) or any(way not in _PLAIN for way in ways):
+        return ()
+    none = (0,) * len(kernel)
+    pads = _integers(step, "pads") or (*none, *none)
+    dilations = _integers(step, "dilations") or (1,) * len(kernel)
+    sides = zip(kernel, dilations, pads, pads[len(kernel) :], strict=False)
+    least = tuple((each - 1) * gap + 1 - before - after for each, gap, before, after in sides)
+    return _each(ExtentNeed.WINDOW, (0,), tuple(range(2, len(least) + 2)), least)
+
+
 def _of_unique(step: Leaf) -> Sequence[ExtentDemand]:
     """Slices along an axis are compared by their first element."""
     return _each(ExtentNeed.NOT_EMPTY, (0,)) if "axis" in step.attributes else ()
 
 
 _BY_ATTRIBUTES: Mapping[tuple[str, str], Callable[[Leaf], Sequence[ExtentDemand]]] = {
+    ("", "AveragePool"): _room,
+    ("", "LpPool"): _room,
+    ("", "MaxPool"): _room,
     ("", "Unique"): _of_unique,
     (_MS, "QLinearAveragePool"): _windows,
 }
@@ -177,8 +206,9 @@ def extents_meet(demand: ExtentDemand, shapes: Sequence[Shape]) -> bool | None:
 
 def _told(step: Leaf, demand: ExtentDemand) -> str:
     operand = f"operand {demand.position} of {step.op}"
-    harm = "reads other memory" if step.op in _READING else "crashes the process"
-    return f"onnxruntime {harm} if {operand} {demand.need.value}"
+    return (
+        f"onnxruntime {_HARMS.get(step.op, 'crashes the process')} if {operand} {demand.need.value}"
+    )
 
 
 def extent_refusal(step: Leaf) -> str:
