@@ -183,3 +183,19 @@ def test_a_transposed_convolution_with_padding_below_0():
     by_interp = treadle.InferenceSession(text, engines=("interp",)).run(None, feeds)
     assert_allclose(by_default[0], by_interp[0])
     assert by_default[0].tolist() == [[[0, 1, 2, 0, 2, 4, 0, 3, 6, 0]]]
+
+
+@pytest.mark.parametrize("domain", ["", "com.microsoft."])
+@pytest.mark.parametrize("place", range(4))
+def test_empty_scales_and_zero_points_do_not_reach_the_fusion_of_where(place, domain):
+    given = ["s, z", "s, z"]
+    given[place // 2] = ("e, z", "s, n")[place % 2]
+    text = (
+        "g (float[1, 4] x, bool[1, 4] c) => (float[1, 4] y)\n"
+        "<float s = {0.5}, uint8 z = {3}, float[0] e = {}, uint8[0] n = {}> {"
+        f" q = $QuantizeLinear (x, s, z) d = $DequantizeLinear (q, {given[0]})"
+        " r = $QuantizeLinear (x, s, z) f = $DequantizeLinear (r, s, z) w = Where (c, d, f)"
+        f" o = $QuantizeLinear (w, {given[1]}) y = $DequantizeLinear (o, s, z) }}"
+    ).replace("$", domain)
+    with suppress(TreadleError):
+        treadle.InferenceSession(HEAD.format(opset=21) + text)
