@@ -216,6 +216,17 @@ def test_cycles_of_many_loads_are_collected(monkeypatch):
     assert len(gc.get_objects()) < before + before // 2 + 10_000
 
 
+def test_objects_made_between_loads_are_counted(monkeypatch):
+    """Python collects the young ones between two pauses; those that stay are old with the next."""
+    monkeypatch.setattr(limits._collector, "pending", 0)
+    monkeypatch.setattr(limits._collector, "collections", gc.get_stats()[-1]["collections"])
+    kept = [[number] for number in range(20 * gc.get_threshold()[0])]
+    with without_collection():
+        pass
+    counted, full = limits._collector.pending, gc.get_stats()[-1]["collections"]
+    assert counted >= len(kept) // 2 or full > limits._collector.collections
+
+
 def test_objects_of_a_load_that_fails_stay_young():
     made: list[list[object]] = []
 

@@ -227,11 +227,23 @@ def _collect_if_due() -> None:
         gc.collect()
 
 
+def _young() -> int:
+    """The objects that are not in the oldest generation, at most: other threads make some too.
+
+    The youngest generation is collected when its count of new objects reaches its threshold; each
+    older one, when its count of collections of the younger one does.
+    """
+    made, size = 0, 1
+    for count, threshold in zip(gc.get_count(), gc.get_threshold(), strict=True):
+        made, size = made + count * size, size * max(threshold, 1)
+    return made
+
+
 def _move_to_oldest() -> None:
     if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
         _collector.is_foreign = True
         return
-    _collector.pending += gc.get_count()[0]
+    _collector.pending += _young()
     gc.freeze()
     if _collector.pending > _collector.due:
         _collector.due = max(_LEAST_DUE, gc.get_freeze_count() // _PART)

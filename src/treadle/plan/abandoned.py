@@ -65,7 +65,7 @@ class Abandoned:
             _wait_for(left, context)
             context.poll(path, advice="a run before it, which was stopped, has not ended yet")
         job = _Job(work)
-        thread = threading.Thread(target=job.do, name="treadle bounded run", daemon=True)
+        thread = threading.Thread(target=_do, args=(job,), name="treadle bounded run", daemon=True)
         thread.start()
         try:
             if _waited(job.done, context):
@@ -111,14 +111,6 @@ class _Job(Generic[T]):
     outcome: list[T] = field(default_factory=list)
     failure: BaseException | None = None
 
-    def do(self) -> None:
-        try:
-            self.outcome.append(self.work())
-        except BaseException as failure:  # noqa: BLE001  raised where the result is waited for
-            self.failure = failure
-        finally:
-            self.done.set()
-
     def result(self) -> T:
         """The result of the work, or its failure; may be called once."""
         failure, self.failure = self.failure, None
@@ -128,6 +120,17 @@ class _Job(Generic[T]):
             raise failure
         finally:
             del failure  # it refers to this frame
+
+
+def _do(job: _Job[Any]) -> None:
+    """Do the work of a thread; a failure refers to this frame, which must not refer to the job."""
+    try:
+        job.outcome.append(job.work())
+    except BaseException as failure:  # noqa: BLE001  raised where the result is waited for
+        job.failure = failure
+    finally:
+        job.done.set()
+        del job
 
 
 def _wait_for(left: threading.Thread, context: BoundedRun) -> None:
