@@ -57,6 +57,7 @@ from treadle.jit.kernel.ir import (
     Scatter,
     Take,
     View,
+    op_of,
     static_shape,
 )
 from treadle.jit.schedule.fusion import Nest, Step
@@ -101,8 +102,7 @@ def _emit_node(context: CodegenContext, node: Node) -> None:
 
 
 def _input(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, Input)
+    op = op_of(node, Input)
     pointer = context.access.slots.given(op.position)
     context.access.buffers[node] = Buffer(
         pointer, node.dtype, context.access.strides(node), "given"
@@ -114,8 +114,7 @@ def _input(context: CodegenContext, node: Node) -> None:
 
 
 def _constant(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, Constant)
+    op = op_of(node, Constant)
     if context.access.storage_of(node) is Storage.REGISTERS:
         context.access.registers[node] = [
             literal(node.dtype, element) for element in op.array.ravel()
@@ -147,14 +146,12 @@ def _empty(context: CodegenContext, node: Node) -> None:
 
 
 def _length(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, InputDim)
+    op = op_of(node, InputDim)
     context.access.keep(node, [context.access.extent(op.extent)])
 
 
 def _dim(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, DimOf)
+    op = op_of(node, DimOf)
     whose = node.operands[0] if node.operands else node.home
     context.access.keep(
         node, [context.builder.index(context.results.dims[whose, op.number, op.axis])]
@@ -162,8 +159,7 @@ def _dim(context: CodegenContext, node: Node) -> None:
 
 
 def _guard(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, Guard)
+    op = op_of(node, Guard)
     status = UNMATCHED if op.is_of_shapes else UNFIT
     fail_if(context, context.builder.builder.not_(context.access.scalar(node.operands[0])), status)
     context.access.keep(node, [literal(node.dtype, True)])
@@ -193,8 +189,7 @@ def _elements(
 
 
 def _join(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, Concat)
+    op = op_of(node, Concat)
     if node in context.carried.delay_lines:
         context.carried.delay_lines[node].storage_of(
             context, node, context.builder.add(context.access.counters[node.home], 1)
@@ -223,8 +218,7 @@ def _piece(context: CodegenContext, node: Node, axis: int, index: Sequence[int])
 
 
 def _part(context: CodegenContext, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, Result)
+    op = op_of(node, Result)
     found = context.results.values.get((node.operands[0], op.number))
     if isinstance(found, BranchResult):
         found = found.found(context)

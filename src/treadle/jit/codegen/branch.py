@@ -26,7 +26,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.ops.matmul_packing import packed_for_one_side
-from treadle.jit.kernel.ir import Block, Branch, Node, static_shape
+from treadle.jit.kernel.ir import Block, Branch, Node, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
 
 EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
@@ -34,8 +34,7 @@ EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 
 def emit_branch(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
     """Emit both sides; the results are in variables or in memory afterwards."""
-    op, b = node.op, context.builder.builder
-    assert isinstance(op, Branch)
+    op, b = op_of(node, Branch), context.builder.builder
     own, dims = reused_buffers(context, node), _dims(context, node, op)
     parts = [result_node(context, node, number) for number in range(len(op.then_results))]
     homes = [_home(context, op, number, part, own.get(number)) for number, part in enumerate(parts)]

@@ -20,7 +20,7 @@ from treadle.jit.codegen.context import CodegenContext, LoopClock
 from treadle.jit.codegen.debug_locations import located
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.kernel.artifact import CLOCK_WORDS, Clock, CodePlace
-from treadle.jit.kernel.ir import BOXED_DOMAIN, Block, Branch, HostCall, Loop, Node
+from treadle.jit.kernel.ir import BOXED_DOMAIN, Block, Branch, HostCall, Loop, Node, op_of
 from treadle.jit.kernel.traversal import all_nodes, word_of, words_of
 from treadle.jit.lowering import lowering
 from treadle.jit.schedule.cost_model import (
@@ -172,8 +172,7 @@ class IterationClock:
 @contextmanager
 def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
     """Time a loop of the program, if it takes long enough."""
-    op = node.op
-    assert isinstance(op, Loop)
+    op = op_of(node, Loop)
     context.loop_paths[op.body] = op.path or _loop_of(context, node.home)
     if not has_clocks(context):
         yield
@@ -191,8 +190,7 @@ def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
 
 
 def _is_long_loop(context: CodegenContext, loop: Node) -> bool:
-    op = loop.op
-    assert isinstance(op, Loop)
+    op = op_of(loop, Loop)
     inside = list(all_nodes(op.body))
     trips = [_trips(node.op) for node in (loop, *inside) if isinstance(node.op, Loop)]
     is_told = all(isinstance(trip, int) for trip in trips)
@@ -201,8 +199,7 @@ def _is_long_loop(context: CodegenContext, loop: Node) -> bool:
 
 def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> IterationClock | None:
     """The clock of a loop's iterations; None if they are too short, or run in tiles."""
-    own, op = context.loop_clocks.get(node), node.op
-    assert isinstance(op, Loop)
+    own, op = context.loop_clocks.get(node), op_of(node, Loop)
     each = _iteration(op.body)
     if own is None or context.tile is not None or each < _SHORT:
         return None
@@ -213,7 +210,7 @@ def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> Iterati
         moment = now(context)
         for variable in (started, began, second):
             w.builder.store(moment, variable)
-    told = limit if not op.has_condition and op.next_condition is None else None
+    told = limit if op.is_counted else None
     is_long = each >= _LONG
     return IterationClock(own.number, own.due, started, began, second, is_long, told)
 
@@ -283,8 +280,7 @@ def _iteration(body: Block) -> int:
 
 
 def _duration(loop: Node) -> int:
-    op = loop.op
-    assert isinstance(op, Loop)
+    op = op_of(loop, Loop)
     times = _trips(op)
     return (times if isinstance(times, int) else ASSUMED_EXTENT) * _iteration(op.body)
 

@@ -37,6 +37,7 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
     Take,
     View,
+    op_of,
     static_shape,
 )
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, in_same_order
@@ -191,8 +192,7 @@ class ElementAccess:
         return self.read(source, self.unflat(flat, self.shape(source)))
 
     def _item(self, node: Node, index: Indices) -> Any:
-        op, source = node.op, node.operands[0]
-        assert isinstance(op, ScanSlice)
+        op, source = op_of(node, ScanSlice), node.operands[0]
         at = self.item_number(node)
         if isinstance(index, Flat):
             size = self.size(node)
@@ -218,8 +218,7 @@ class ElementAccess:
 
     def item_number(self, node: Node) -> Index:
         """The number of the item of its source that a ScanSlice is in this iteration."""
-        op = node.op
-        assert isinstance(op, ScanSlice)
+        op = op_of(node, ScanSlice)
         counter = self.counters[node.home]
         if not op.reverse:
             return counter

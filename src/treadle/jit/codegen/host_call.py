@@ -30,14 +30,13 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.safepoint import acquire_gil, release_gil
 from treadle.jit.host.calls import SHAPE_WORDS_PER_RESULT, count_words
-from treadle.jit.kernel.ir import Block, HostCall, Node, static_shape
+from treadle.jit.kernel.ir import Block, HostCall, Node, op_of, static_shape
 from treadle.jit.kernel.traversal import is_known_kind
 
 
 def emit_host_call(context: CodegenContext, node: Node) -> None:
     """Emit the call; its results go to `context.results`, with their dynamic extents."""
-    op = node.op
-    assert isinstance(op, HostCall)
+    op = op_of(node, HostCall)
     wholes = [_whole(context, operand, node.home) for operand in node.operands]
     words = _Words(context, node)
     for operand, buffer in zip(node.operands, wholes, strict=True):
@@ -135,8 +134,7 @@ def _is_row_major(buffer: Buffer, operand: Node) -> bool:
 
 def _known(context: CodegenContext, node: Node, number: int) -> Buffer:
     """Memory for a result of known shape."""
-    op, part = node.op, result_node(context, node, number)
-    assert isinstance(op, HostCall)
+    op, part = op_of(node, HostCall), result_node(context, node, number)
     if part is not None:
         return allocate(context, part)
     kind = op.results[number]

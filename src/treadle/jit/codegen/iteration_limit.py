@@ -11,7 +11,7 @@ from treadle.jit.codegen.context import OVER_LIMIT, CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.ir import Loop, Node, op_of
 from treadle.jit.kernel.memory_limit import DEPTH, FIRST, LOOP, loops
 
 
@@ -22,8 +22,7 @@ def consume_iterations(
 
     `i` is the current iteration; without it all iterations are subtracted in advance.
     """
-    op, b = loop.op, context.builder.builder
-    assert isinstance(op, Loop)
+    op, b = op_of(loop, Loop), context.builder.builder
     if not (context.kernel.limits_iterations and op.path):
         return
     address = context.access.slots.left()
@@ -45,8 +44,7 @@ def fail_over_limit(
 ) -> None:
     """End the kernel; its slots report the loop and the iterations, none if they are not known."""
     assert not is_in_parallel_part(context), "a loop in a parallel nest cannot fail"
-    op = loop.op
-    assert isinstance(op, Loop)
+    op = op_of(loop, Loop)
     number = loops(context.kernel.main).index(op)
     told = {LOOP: number, DEPTH: len(iterations), **more}
     told |= dict(enumerate(iterations, start=FIRST))

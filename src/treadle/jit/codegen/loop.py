@@ -47,7 +47,7 @@ from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Block, Loop, Node, static_shape
+from treadle.jit.kernel.ir import Block, Loop, Node, op_of, static_shape
 from treadle.jit.schedule.carried_storage import Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
@@ -75,8 +75,7 @@ def _run(
     emit_block: EmitBlock,
     weight: memory_limit.MemoryAccount | None,
 ) -> None:
-    op, b, w = node.op, context.builder.builder, context.builder
-    assert isinstance(op, Loop)
+    op, b, w = op_of(node, Loop), context.builder.builder, context.builder
     operands = list(node.operands)
     limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
     go = context.access.scalar(operands.pop(0)) if op.has_condition else None
@@ -110,7 +109,7 @@ def _run(
     b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), last), body, after)
     b.position_at_end(body)
     with strip_mined(context, op, strategy, counter, last, head) as (i, following):
-        if not _is_counted(op):
+        if not op.is_counted:
             iteration_limit.consume_iterations(context, node, 1, i)
         clock.begin_iteration(context, iterations, i)
         with context.access.scope():
@@ -143,11 +142,10 @@ def _spend(context: CodegenContext, node: Node) -> None:
 
 def _told(context: CodegenContext, node: Node) -> Any:
     """The number of iterations of a loop, negative for never; None if only the loop can tell."""
-    op = node.op
-    assert isinstance(op, Loop)
+    op = op_of(node, Loop)
     if not (
         op.path
-        and _is_counted(op)
+        and op.is_counted
         and (context.kernel.limits_iterations or context.kernel.limits_memory)
     ):
         return None
@@ -156,13 +154,8 @@ def _told(context: CodegenContext, node: Node) -> Any:
 
 def most_trips(context: CodegenContext, node: Node) -> Any:
     """The number of iterations of a loop that nothing ends early, before its operands are taken."""
-    op = node.op
-    assert isinstance(op, Loop)
+    op = op_of(node, Loop)
     return context.builder.index(trip_limit(context, op, node.operands[0] if op.has_trip else None))
-
-
-def _is_counted(op: Loop) -> bool:
-    return not op.has_condition and op.next_condition is None
 
 
 def trip_limit(context: CodegenContext, op: Loop, trip: Node | None) -> Any:

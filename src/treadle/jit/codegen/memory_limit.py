@@ -19,7 +19,7 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
 from treadle.jit.codegen.iteration_limit import fail_over_limit
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.kernel.ir import Block, Loop, Node
+from treadle.jit.kernel.ir import Block, Loop, Node, op_of
 from treadle.jit.kernel.memory_limit import SIZE, is_counted_late, is_stated_before
 from treadle.jit.schedule.carried_storage import changing_axes
 
@@ -45,8 +45,7 @@ class MemoryAccount:
     @property
     def op(self) -> Loop:
         """The loop."""
-        assert isinstance(self.node.op, Loop)
-        return self.node.op
+        return op_of(self.node, Loop)
 
 
 def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAccount | None:
@@ -54,8 +53,7 @@ def begin(context: CodegenContext, node: Node, limit: Index | None) -> MemoryAcc
 
     Its maximum too, if it follows from `limit` iterations.
     """
-    op, b = node.op, context.builder.builder
-    assert isinstance(op, Loop)
+    op, b = op_of(node, Loop), context.builder.builder
     if not (context.kernel.limits_memory and op.path):
         return None
     initials = node.operands[len(node.operands) - len(op.states) :]

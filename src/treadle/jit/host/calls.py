@@ -17,7 +17,7 @@ from treadle.jit.host.array_memory import row_major, words_type
 from treadle.jit.host.boxed_values import is_box_op
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kind, Node
+from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kind, Node, op_of
 from treadle.jit.kernel.traversal import is_known_kind
 from treadle.ops import Prepared
 from treadle.plan import RunContext, is_long_for, run_abandonable
@@ -61,8 +61,7 @@ def host_call(node: Node, kernels: HostKernels) -> Bind:
     the kernel's memory. Numpy's warnings are off (`ops.ignore_fp_warnings`). Raises KernelError if
     the operator fails, Declined if a result has an unexpected type or shape.
     """
-    op = node.op
-    assert isinstance(op, HostCall)
+    op = op_of(node, HostCall)
     prepared = None if op.leaf.domain == BOXED_DOMAIN else kernels.prepare(op.leaf)
     sides = _CallSignature.of(node, op)
     find = _remembering(words_type(count_words(node)).from_address)
@@ -151,8 +150,7 @@ def _bound(sides: Sequence[Any], are_held: Sequence[bool], objects: list[Any]) -
 
 def count_words(node: Node) -> int:
     """The number of words of a call."""
-    op = node.op
-    assert isinstance(op, HostCall)
+    op = op_of(node, HostCall)
     given = sum(1 if each.is_static else 1 + len(each.shape) for each in node.operands)
     results = [kind for kind in op.results if kind is not None]
     return given + sum(1 if is_known_kind(kind) else 1 + len(kind[1]) for kind in results)

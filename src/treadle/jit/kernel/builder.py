@@ -36,6 +36,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.node_builder import NodeBuilder
 from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.scalar_functions import default_type
 from treadle.jit.kernel.view_bounds import (
     broadcast_index,
     element_of_concat,
@@ -79,9 +80,14 @@ class KernelBuilder(NodeBuilder):
         return self.constant(np.asarray(number).astype(dtype.numpy))
 
     def map(self, function: str, *operands: Node, dtype: DType | None = None) -> Node:
-        """A scalar function of every element; the dtype is by default the first operand's."""
+        """A scalar function of every element; the dtype is by default the one it always has.
+
+        That is bool for a comparison, that of the sides for a choice; else the first operand's.
+        """
         shape = self.broadcast(*(operand.shape for operand in operands))
-        return self.add(Elementwise(function), dtype or operands[0].dtype, shape, *operands)
+        if dtype is None:
+            dtype = default_type(function, tuple(operand.dtype for operand in operands))
+        return self.add(Elementwise(function), dtype, shape, *operands)
 
     def cast(self, operand: Node, dtype: DType) -> Node:
         """The elements in another dtype."""
@@ -154,7 +160,7 @@ class KernelBuilder(NodeBuilder):
         factors = [self.cast(self.dim(extent), DType.FLOAT64) for extent in shape]
         total = reduce(lambda one, other: self.map("mul", one, other), factors)
         most = self.scalar(2.0**53, DType.FLOAT64)
-        self.expect(self.map("less", total, most, dtype=DType.BOOL))
+        self.expect(self.map("less", total, most))
 
     def expand(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The operand broadcast to the shape."""
@@ -197,7 +203,7 @@ class KernelBuilder(NodeBuilder):
         source = self.dim(found)
         if not isinstance(source.op, DimOf | InputDim):
             most, unsigned = self.scalar(_MAX_EXTENT, DType.UINT64), self.cast(source, DType.UINT64)
-            self.expect(self.map("less_equal", unsigned, most, dtype=DType.BOOL))
+            self.expect(self.map("less_equal", unsigned, most))
         return found
 
     def dim(self, number: Number) -> Node:
@@ -303,7 +309,7 @@ class KernelBuilder(NodeBuilder):
         """A comparison of two numbers, folded if both are known."""
         if isinstance(left, int) and isinstance(right, int):
             return self.scalar(_COMPARISONS[function](left, right), DType.BOOL)
-        return self.map(function, self.dim(left), self.dim(right), dtype=DType.BOOL)
+        return self.map(function, self.dim(left), self.dim(right))
 
     def match(self, left: Number, right: Number) -> Number:
         """The extent of an axis along which two operands broadcast."""

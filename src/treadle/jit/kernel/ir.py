@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import cast
+from typing import TypeVar, cast
 
 from treadle.ir import DType, Leaf
 from treadle.jit.kernel.enclosing import Enclosing
@@ -106,6 +106,7 @@ __all__ = [
     "SymbolicDim",
     "Take",
     "View",
+    "op_of",
     "static_shape",
 ]  # fmt: skip
 
@@ -206,6 +207,16 @@ class Loop:
     stacks: tuple[Stack, ...]
     extent: Number | None
     path: str = ""
+
+    @property
+    def heads(self) -> int:
+        """The number of operands before the initial values."""
+        return self.has_trip + self.has_condition
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether only the number of its iterations ends it."""
+        return not self.has_condition and self.next_condition is None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -338,6 +349,15 @@ class Kernel:
     def counts_loops(self) -> bool:
         """Whether it counts what each loop of the program does, so that none may be rewritten."""
         return self.limits_iterations or self.limits_memory or self.is_profiled
+
+
+_AnyOp = TypeVar("_AnyOp", bound=Op)
+
+
+def op_of(node: Node, kind: type[_AnyOp]) -> _AnyOp:
+    """The operation of a node that is known to be of a kind."""
+    assert isinstance(node.op, kind)
+    return node.op
 
 
 def static_shape(node: Node) -> tuple[int, ...]:

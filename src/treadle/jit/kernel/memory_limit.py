@@ -28,7 +28,7 @@ def is_stated_before(op: Loop) -> bool:
 
     Only the number of iterations may end it, its values have fixed sizes, and no loop is inside.
     """
-    if op.has_condition or op.next_condition is not None:
+    if not op.is_counted:
         return False
     values = (*op.states, *(stack.element for stack in op.stacks))
     if any(is_counted_late(value, op) for value in values):

@@ -10,7 +10,7 @@ import numpy as np
 from treadle.ir import DType, dtype_of
 from treadle.jit.kernel.cse import ValueTable
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Block, Constant, Node, Op, Shape, SymbolicDim
+from treadle.jit.kernel.ir import Block, Constant, Node, Op, ScanSlice, Shape, SymbolicDim
 from treadle.jit.kernel.licm import outermost_block
 
 NATIVE = frozenset(
@@ -73,13 +73,18 @@ class NodeBuilder:
         for node in self.values.remove_after(count):
             self._extents.pop(node, None)
 
-    def param(self, op: Op, dtype: DType, shape: Shape) -> Node:
-        """A node of the current block without operands that equals no other."""
+    def param(self, op: Op, dtype: DType, shape: Shape, *operands: Node) -> Node:
+        """A node of the current block that equals no other."""
         if dtype not in NATIVE:
             raise Declined(f"no native code for {dtype}")
-        node = Node(op, dtype, shape, (), self.block)
+        node = Node(op, dtype, shape, operands, self.block)
         self.block.nodes.append(node)
         return node
+
+    def item(self, source: Node, axis: int = 0, *, reverse: bool = False) -> Node:
+        """The item of the source, along an axis, in this iteration of the loop."""
+        rest = (*source.shape[:axis], *source.shape[axis + 1 :])
+        return self.param(ScanSlice(axis, reverse), source.dtype, rest, source)
 
     def constant(self, array: np.ndarray) -> Node:
         """A constant, at home in the main block."""

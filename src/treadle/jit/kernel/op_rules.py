@@ -39,6 +39,7 @@ from treadle.jit.kernel.ir import (
     Shape,
     Take,
     View,
+    op_of,
 )
 from treadle.jit.kernel.node_text import show_shape
 from treadle.jit.kernel.scalar_functions import check_types
@@ -129,8 +130,7 @@ def _induction_var(node: Node) -> Complaints:
 
 
 def _scan_slice(node: Node) -> Complaints:
-    assert isinstance(node.op, ScanSlice)
-    (source,), axis = node.operands, node.op.axis
+    (source,), axis = node.operands, op_of(node, ScanSlice).axis
     yield from _in_loop(node)
     yield from _expect_axis(axis, len(source.shape))
     yield from _expect_dtype(node, source.dtype)
@@ -138,9 +138,8 @@ def _scan_slice(node: Node) -> Complaints:
 
 
 def _elementwise(node: Node) -> Complaints:
-    assert isinstance(node.op, Elementwise)
     dtypes = tuple(operand.dtype for operand in node.operands)
-    yield from check_types(node.op.function, dtypes, node.dtype)
+    yield from check_types(op_of(node, Elementwise).function, dtypes, node.dtype)
     yield from _broadcasts(node, node.operands)
 
 
@@ -157,10 +156,9 @@ def _broadcasts(node: Node, operands: Sequence[Node]) -> Complaints:
 
 
 def _view(node: Node) -> Complaints:
-    assert isinstance(node.op, View)
     (source,) = node.operands
     yield from _expect_dtype(node, source.dtype)
-    yield from _reads(node.op.axes, source.shape, node.shape)
+    yield from _reads(op_of(node, View).axes, source.shape, node.shape)
 
 
 def _reads(axes: IndexTuple, source: Shape, index: Shape) -> Complaints:
@@ -195,8 +193,7 @@ def _reshape(node: Node) -> Complaints:
 
 
 def _concat(node: Node) -> Complaints:
-    assert isinstance(node.op, Concat)
-    axis = node.op.axis
+    axis = op_of(node, Concat).axis
     yield from _expect_axis(axis, len(node.shape))
     for operand in node.operands:
         yield from _expect_dtype(operand, node.dtype)
@@ -212,8 +209,7 @@ def _concat(node: Node) -> Complaints:
 
 
 def _reduce(node: Node) -> Complaints:
-    assert isinstance(node.op, Reduce)
-    (source,), axes = node.operands, node.op.axes
+    (source,), axes = node.operands, op_of(node, Reduce).axes
     for axis in axes:
         yield from _expect_axis(axis, len(source.shape))
     yield from _expect_dtype(node, source.dtype)
@@ -245,8 +241,7 @@ def _flat_nonzero(node: Node) -> Complaints:
 
 
 def _argtopk(node: Node) -> Complaints:
-    assert isinstance(node.op, ArgTopK)
-    (keys,), axis = node.operands, node.op.axis
+    (keys,), axis = node.operands, op_of(node, ArgTopK).axis
     yield from _expect_axis(axis, len(node.shape))
     yield from _expect_whole(keys)
     yield from _expect_dtype(node, DType.INT64)
@@ -256,8 +251,7 @@ def _argtopk(node: Node) -> Complaints:
 
 
 def _take(node: Node) -> Complaints:
-    assert isinstance(node.op, Take)
-    (data, indices), axis = node.operands, node.op.axis
+    (data, indices), axis = node.operands, op_of(node, Take).axis
     yield from _expect_axis(axis, len(data.shape))
     yield from _expect_whole(indices)
     yield from _expect_dtype(node, data.dtype)
@@ -265,9 +259,8 @@ def _take(node: Node) -> Complaints:
 
 
 def _cumulative(node: Node) -> Complaints:
-    assert isinstance(node.op, Cumulative)
     (source,) = node.operands
-    yield from _expect_axis(node.op.axis, len(source.shape))
+    yield from _expect_axis(op_of(node, Cumulative).axis, len(source.shape))
     yield from _like(node, source)
 
 
@@ -283,16 +276,14 @@ def _indexed(axes: IndexTuple, data: Node, element: Node, indices: Sequence[Node
 
 
 def _gather(node: Node) -> Complaints:
-    assert isinstance(node.op, Gather)
     data, *indices = node.operands
-    yield from _indexed(node.op.axes, data, node, indices)
+    yield from _indexed(op_of(node, Gather).axes, data, node, indices)
 
 
 def _scatter(node: Node) -> Complaints:
-    assert isinstance(node.op, Scatter)
     data, updates, *indices = node.operands
     yield from _like(node, data)
-    yield from _indexed(node.op.axes, data, updates, indices)
+    yield from _indexed(op_of(node, Scatter).axes, data, updates, indices)
 
 
 def _nothing(node: Node) -> Complaints:

@@ -32,6 +32,7 @@ from treadle.jit.kernel.ir import (
     Shape,
     Stack,
     SymbolicDim,
+    op_of,
 )
 from treadle.jit.kernel.literal_text import read_attributes, read_elements
 from treadle.jit.kernel.op_text import InvalidKernel, read_op
@@ -308,5 +309,4 @@ _UNTYPED_FORMS: Mapping[str, _Form] = {
 
 
 def _position(node: Node) -> int:
-    assert isinstance(node.op, Input)
-    return node.op.position
+    return op_of(node, Input).position

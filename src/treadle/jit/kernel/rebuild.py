@@ -33,6 +33,7 @@ from treadle.jit.kernel.ir import (
     Stack,
     SymbolicDim,
     View,
+    op_of,
 )
 
 Rule = Callable[["Rebuild", Node], Node]
@@ -120,10 +121,7 @@ def copied(rebuild: Rebuild, node: Node) -> Node:
 
 def _added(rebuild: Rebuild, node: Node, op: Op) -> Node:
     """A node that equals no other, in the current block."""
-    block = rebuild.builder.block
-    made = Node(op, node.dtype, rebuild.shape(node), rebuild.operands(node), block)
-    block.nodes.append(made)
-    return made
+    return rebuild.builder.param(op, node.dtype, rebuild.shape(node), *rebuild.operands(node))
 
 
 def new_axes(rebuild: Rebuild, axes: Any) -> tuple[Any, ...]:
@@ -175,8 +173,7 @@ def loop_with(
 
 def write_branch(rebuild: Rebuild, node: Node) -> Node:
     """Copy a branch with its sides."""
-    op = node.op
-    assert isinstance(op, Branch)
+    op = op_of(node, Branch)
     operands = rebuild.operands(node)
     then, otherwise = (rebuild.write_inside(block) for block in (op.then, op.otherwise))
     results = (

@@ -168,6 +168,12 @@ FUNCTIONS: Mapping[str, ScalarFunction] = {
 """The scalar functions by name; a new one is a line here."""
 
 
+def default_type(function: str, operands: Types) -> DType:
+    """The only type that the result can have; else that of the first operand."""
+    found = FUNCTIONS[function].types(operands) or operands
+    return found[0] if len(found) == 1 else operands[0]
+
+
 def check_types(function: str, operands: Sequence[DType], result: DType) -> Iterator[str]:
     """A sentence for each fault of a function with such operands and such a result."""
     if function not in FUNCTIONS:

@@ -18,7 +18,9 @@ from treadle.jit.kernel.ir import (
     Node,
     Number,
     Reduce,
+    Result,
     Scatter,
+    Stack,
     SymbolicDim,
     View,
 )
@@ -87,6 +89,15 @@ def _collect(block: Block, found: list[Node]) -> None:
             for inner in inner_blocks(node):
                 _collect(inner, found)
         found.append(node)
+
+
+def stack_of(node: Node) -> Stack | None:
+    """The stacked output that a node is, if it is one of a loop."""
+    if not isinstance(node.op, Result) or not isinstance(node.operands[0].op, Loop):
+        return None
+    loop = node.operands[0].op
+    number = node.op.number - len(loop.states)
+    return loop.stacks[number] if number >= 0 else None
 
 
 def word_of(node: Node) -> str:

@@ -130,7 +130,7 @@ def _node(node: Node, known: set[Node]) -> Iterator[str]:
 
 
 def _loop(node: Node, loop: Loop) -> Iterator[str]:
-    heads = loop.has_trip + loop.has_condition
+    heads = loop.heads
     if loop.has_trip and not node.operands[0].is_single:
         yield "its trip count is not a scalar"
     for condition in (*node.operands[loop.has_trip : heads], loop.next_condition):

@@ -15,7 +15,6 @@ from treadle.jit.kernel.ir import (
     Node,
     Number,
     Result,
-    ScanSlice,
     Stack,
 )
 
@@ -52,10 +51,3 @@ def counted_loop(
         for k, each in enumerate(elements)
     ]
     return lasts, stacked
-
-
-def item_at(builder: KernelBuilder, source: Node, *, backwards: bool = False) -> Node:
-    """The source's item along its first axis in the current iteration."""
-    node = Node(ScanSlice(0, backwards), source.dtype, source.shape[1:], (source,), builder.block)
-    builder.block.nodes.append(node)
-    return node

@@ -20,6 +20,7 @@ from treadle.jit.kernel.ir import (
     Result,
     Stack,
     SymbolicDim,
+    op_of,
 )
 from treadle.jit.kernel.traversal import is_inside
 from treadle.jit.lowering.boxing import (
@@ -137,8 +138,7 @@ def _last(
 
 
 def _stacked(builder: LoweringBuilder, loop: Node, stack: Stack, number: int) -> Node:
-    op = loop.op
-    assert isinstance(op, Loop)
+    op = op_of(loop, Loop)
     shape: list[Number | None] = list(stack.element.shape)
     shape.insert(stack.axis, op.extent)
     told = [

@@ -17,7 +17,6 @@ from treadle.jit.kernel.ir import (
     InductionVar,
     Node,
     Number,
-    ScanSlice,
     Stack,
 )
 from treadle.jit.lowering.boxing import (
@@ -103,10 +102,7 @@ def _item(
     if not -rank <= axis < rank:
         raise Declined(f"a scan input of rank {rank} sliced along axis {axis}")
     _expect_length(builder, made, source.shape[axis % rank])
-    rest = tuple(e for k, e in enumerate(source.shape) if k != axis % rank)
-    node = Node(ScanSlice(axis % rank, reverse), source.dtype, rest, (source,), builder.block)
-    builder.block.nodes.append(node)
-    return node
+    return builder.item(source, axis % rank, reverse=reverse)
 
 
 def _held_item(

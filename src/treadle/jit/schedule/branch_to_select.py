@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treadle.jit.kernel.dce import remove_dead_nodes
-from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View
+from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View, op_of
 from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.kernel.traversal import all_nodes
@@ -57,22 +57,20 @@ class _Selects:
         """The nodes of both sides, and the selects; unchanged if it is large."""
         if not _is_small(node):
             return write_branch(rebuild, node)
-        op, (condition,) = node.op, rebuild.operands(node)
-        assert isinstance(op, Branch)
+        op, (condition,) = op_of(node, Branch), rebuild.operands(node)
         rebuild.write(op.then)
         rebuild.write(op.otherwise)
         builder = rebuild.builder
         chosen = builder.reshape(condition, ())
         self.chosen[node] = tuple(
-            builder.map("where", chosen, rebuild.nodes[one], rebuild.nodes[other], dtype=one.dtype)
+            builder.map("where", chosen, rebuild.nodes[one], rebuild.nodes[other])
             for one, other in zip(op.then_results, op.otherwise_results, strict=True)
         )
         return condition
 
     def result(self, rebuild: Rebuild, node: Node) -> Node:
         """The value of a select; another result unchanged."""
-        op, (source,) = node.op, node.operands
-        assert isinstance(op, Result)
+        op, (source,) = op_of(node, Result), node.operands
         if source in self.chosen:
             return self.chosen[source][op.number]
         return rebuild.builder.add(op, node.dtype, rebuild.shape(node), rebuild.nodes[source])

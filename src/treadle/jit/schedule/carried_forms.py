@@ -14,7 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.jit.kernel.ir import Axis, CarriedArg, Concat, DimOf, Kernel, Loop, Node, Shape, View
+from treadle.jit.kernel.ir import (
+    Axis,
+    CarriedArg,
+    Concat,
+    DimOf,
+    Kernel,
+    Loop,
+    Node,
+    Shape,
+    View,
+    op_of,
+)
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds
@@ -77,8 +88,7 @@ def _narrow(state: Node, after: Node) -> Form | None:
 
 
 def _is_of_changing_shape(loop: Loop, state: Node) -> bool:
-    assert isinstance(state.op, CarriedArg)
-    number = state.op.number
+    number = op_of(state, CarriedArg).number
     return any(
         isinstance(node.op, DimOf) and not node.operands and node.op.number == number
         for node in loop.body.nodes
@@ -91,8 +101,7 @@ def _adds_ones(view: Node) -> bool:
     long = [k for k, extent in enumerate(shape) if extent != 1]
     if len(given) >= len(shape) or [e for e in given if e != 1] != [shape[k] for k in long]:
         return False
-    assert isinstance(view.op, View)
-    return list(view.op.axes) == _axes_of_ones(given, long)
+    return list(op_of(view, View).axes) == _axes_of_ones(given, long)
 
 
 def _axes_of_ones(given: Shape, long: Sequence[int]) -> list[Axis]:

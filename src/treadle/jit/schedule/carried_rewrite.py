@@ -18,6 +18,7 @@ from treadle.jit.kernel.ir import (
     Result,
     Shape,
     SymbolicDim,
+    op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
 
@@ -72,9 +73,8 @@ class CarriedRewrite:
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
         """Rewrite a loop, with each value carried in its form."""
-        op, builder = node.op, rebuild.builder
-        assert isinstance(op, Loop)
-        heads, given = op.has_trip + op.has_condition, rebuild.operands(node)
+        op, builder = op_of(node, Loop), rebuild.builder
+        heads, given = op.heads, rebuild.operands(node)
         made = _Written(op, given[heads:], self._numbers(op))
         self.around.append(made)
         body = rebuild.write_inside(op.body)
@@ -128,8 +128,7 @@ class CarriedRewrite:
 
     def _result(self, rebuild: Rebuild, node: Node) -> Node:
         """A result of a loop, of a branch or of a call."""
-        op, (source,) = node.op, node.operands
-        assert isinstance(op, Result)
+        op, (source,) = op_of(node, Result), node.operands
         found = self.written.get(source)
         if found is not None and op.number in found.lasts:
             return found.lasts[op.number]
@@ -139,8 +138,7 @@ class CarriedRewrite:
 
     def _extent(self, rebuild: Rebuild, node: Node) -> Node:
         """An extent of a carried value or of a result."""
-        op, builder = node.op, rebuild.builder
-        assert isinstance(op, DimOf)
+        op, builder = op_of(node, DimOf), rebuild.builder
         if not node.operands:
             made = self.around[-1]
             form = self.forms.get(made.op.states[op.number])
@@ -157,8 +155,7 @@ class CarriedRewrite:
 
 
 def _number(state: Node) -> int:
-    assert isinstance(state.op, CarriedArg)
-    return state.op.number
+    return op_of(state, CarriedArg).number
 
 
 def _as_it_is(state: Node) -> Form:

@@ -27,6 +27,7 @@ from treadle.jit.kernel.ir import (
     Reduce,
     Scatter,
     Shape,
+    op_of,
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.schedule.nest_size import is_expensive
@@ -76,9 +77,8 @@ def per_read(places: StorageMap, loaded: Container[Node], node: Node) -> float:
 
 def per_result(places: StorageMap, node: Node) -> float:
     """The cost of one element of a reduction's result."""
-    assert isinstance(node.op, Reduce)
     operand = node.operands[0]
-    over = [operand.shape[axis] for axis in node.op.axes]
+    over = [operand.shape[axis] for axis in op_of(node, Reduce).axes]
     count = prod(extent if isinstance(extent, int) else costs.ASSUMED_TERMS for extent in over)
     return count * (per_read(places, (), operand) + ADDED)
 

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from treadle.jit.kernel.costs import LARGE_MATRIX
-from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, Result, ScanSlice, Take, View
+from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, ScanSlice, Take, View
+from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.schedule.access import AffineIndex, counter
 from treadle.jit.schedule.op_accesses import accesses_of
 from treadle.jit.schedule.storage import Storage, StorageMap, stored_transpose
@@ -47,7 +48,8 @@ def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distr
     for node in loop.body.nodes:
         between = _between(node, loop, storage) if isinstance(node.op, MatMul) else ()
         if between:
-            most = _MAX_STACKED_STEPS if _is_from_loop(between[-1]) else _MAX_STEPS
+            is_stacked = stack_of(between[-1].operands[0]) is not None
+            most = _MAX_STACKED_STEPS if is_stacked else _MAX_STEPS
             steps = min(max(_CACHED_ELEMENTS // node.size, _MIN_STEPS), most)
             found[node] = Distribution(between, steps, _FEW if stored_transpose(node) else 0)
     return found
@@ -69,12 +71,6 @@ def _between(node: Node, loop: Loop, storage: StorageMap) -> tuple[Node, ...]:
         left = left.operands[0]
     is_from_item = bool(found) and _is_item(found[-1], loop) and left.home is not loop.body
     return tuple(found) if is_from_item and not any(_is_item(n, loop) for n in found[:-1]) else ()
-
-
-def _is_from_loop(item: Node) -> bool:
-    """Whether an item is one of a loop's stacked output."""
-    source = item.operands[0]
-    return isinstance(source.op, Result) and isinstance(source.operands[0].op, Loop)
 
 
 def _is_item(node: Node, loop: Loop) -> bool:

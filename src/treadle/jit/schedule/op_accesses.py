@@ -22,6 +22,7 @@ from treadle.jit.kernel.ir import (
     Shape,
     Take,
     View,
+    op_of,
 )
 from treadle.jit.schedule.access import (
     AccessMap,
@@ -71,13 +72,11 @@ def _elementwise(node: Node) -> tuple[AccessMap, ...]:
 
 
 def _view(node: Node) -> tuple[AccessMap, ...]:
-    assert isinstance(node.op, View)
-    return (tuple(map(of_view_axis, node.op.axes)),)
+    return (tuple(map(of_view_axis, op_of(node, View).axes)),)
 
 
 def _scan_slice(node: Node) -> tuple[AccessMap, ...]:
-    op = node.op
-    assert isinstance(op, ScanSlice)
+    op = op_of(node, ScanSlice)
     (source,), at = node.operands, counter(node.home)
     if op.reverse:
         at = of_number(source.shape[op.axis]).plus(at, -1).plus(AffineIndex(-1))
@@ -86,8 +85,7 @@ def _scan_slice(node: Node) -> tuple[AccessMap, ...]:
 
 
 def _concat(node: Node) -> tuple[AccessMap, ...]:
-    op, first, found = node.op, AffineIndex(), []
-    assert isinstance(op, Concat)
+    op, first, found = op_of(node, Concat), AffineIndex(), []
     for operand in node.operands:
         found.append(tuple(
             own(axis).plus(first, -1) if axis == op.axis else own(axis)
@@ -98,8 +96,7 @@ def _concat(node: Node) -> tuple[AccessMap, ...]:
 
 
 def _reduce(node: Node) -> tuple[AccessMap, ...]:
-    op, (source,) = node.op, node.operands
-    assert isinstance(op, Reduce)
+    op, (source,) = op_of(node, Reduce), node.operands
     are_kept = len(node.shape) == len(source.shape)
     rest = iter(range(len(node.shape)))
     found: list[Index] = []
@@ -121,10 +118,7 @@ def _matmul(node: Node) -> tuple[AccessMap, ...]:
         axes = range(rank - len(operand.shape), rank - 2)
         return _broadcast(operand.shape[:-2], axes, [node.shape[axis] for axis in axes])
 
-    return (
-        (*batch(left), own(rank - 2), Span.EVERY),
-        (*batch(right), Span.EVERY, own(rank - 1)),
-    )
+    return ((*batch(left), own(rank - 2), Span.EVERY), (*batch(right), Span.EVERY, own(rank - 1)))
 
 
 def _along_axis(node: Node) -> tuple[AccessMap, ...]:
@@ -134,8 +128,7 @@ def _along_axis(node: Node) -> tuple[AccessMap, ...]:
 
 
 def _take(node: Node) -> tuple[AccessMap, ...]:
-    op, (data, index) = node.op, node.operands
-    assert isinstance(op, Take)
+    op, (data, index) = op_of(node, Take), node.operands
     count = len(index.shape)
     before = [own(axis) for axis in range(op.axis)]
     after = [own(axis + count) for axis in range(op.axis, len(data.shape) - 1)]
@@ -144,8 +137,7 @@ def _take(node: Node) -> tuple[AccessMap, ...]:
 
 
 def _gather(node: Node) -> tuple[AccessMap, ...]:
-    op, (_, *indices) = node.op, node.operands
-    assert isinstance(op, Gather)
+    op, (_, *indices) = op_of(node, Gather), node.operands
     picked = tuple(
         of_view_axis(axis) if isinstance(axis, Axis) else _index_value(indices[axis])
         for axis in op.axes
@@ -161,8 +153,7 @@ def _index_value(index: Node) -> Index:
 
 
 def _scatter(node: Node) -> tuple[AccessMap, ...]:
-    op, (_, updates, *indices) = node.op, node.operands
-    assert isinstance(op, Scatter)
+    op, (_, updates, *indices) = op_of(node, Scatter), node.operands
     inverse: list[Index] = [Span.COMPUTED] * len(updates.shape)
     for axis, written in enumerate(op.axes):
         if isinstance(written, Axis) and [step for _, step in written.terms] == [1]:

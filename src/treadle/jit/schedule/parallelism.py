@@ -21,6 +21,7 @@ from treadle.jit.kernel.ir import (
     Reshape,
     ScanSlice,
     View,
+    op_of,
     static_shape,
 )
 from treadle.jit.schedule.cost_model import COPIED, per_element, per_read, per_result, vector_lanes
@@ -136,8 +137,7 @@ def copy_parallelism(
 
 def is_narrow(node: Node) -> bool:
     """Whether a Concat has short rows, which are written at once, each of all operands."""
-    assert isinstance(node.op, Concat)
-    is_last = node.op.axis == len(node.shape) - 1
+    is_last = op_of(node, Concat).axis == len(node.shape) - 1
     return is_last and node.is_static and node.shape[-1] in _NARROW
 
 

@@ -24,6 +24,7 @@ from treadle.jit.kernel.ir import (
     Node,
     Result,
     Stack,
+    op_of,
 )
 from treadle.jit.schedule.carried_storage import Resizable
 from treadle.jit.schedule.cost_model import per_stage
@@ -133,8 +134,7 @@ def _obstacle(facts: KernelFacts, before: Sequence[Node], loop: Node) -> str:
 
 
 def _body(loop: Node) -> Block:
-    assert isinstance(loop.op, Loop)
-    return loop.op.body
+    return op_of(loop, Loop).body
 
 
 def _obstacle_inside(facts: KernelFacts, loop: Node) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from treadle.jit.kernel.ir import Elementwise, Node
+from treadle.jit.kernel.ir import Elementwise, Node, op_of
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.schedule.loops.facts import LoopFacts
 
@@ -42,8 +42,7 @@ def _leaves(node: Node, last: Node, readers: Mapping[Node, tuple[Node, ...]]) ->
 
 
 def _is_free(node: Node, last: Node) -> bool:
-    op = last.op
-    assert isinstance(op, Elementwise)
+    op = op_of(last, Elementwise)
     is_same = node.dtype == last.dtype and node.shape == last.shape and node.is_single
     return is_same and FUNCTIONS[op.function].is_reorderable(node.dtype)
 

@@ -33,10 +33,11 @@ from treadle.jit.kernel.ir import (
     Shape,
     Stack,
     View,
+    op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.traversal import all_nodes, stack_of, yielded
 from treadle.jit.schedule.stacked_loops import counts_are_equal, reads_of
 
 _MOVABLE = (Concat, Elementwise, MatMul, Reduce, Reshape, Result, View)
@@ -74,9 +75,9 @@ class _Between:
     @property
     def extent(self) -> Number:
         """The number of rows, one for each iteration."""
-        assert isinstance(self.first.op, Loop)
-        assert self.first.op.extent is not None
-        return self.first.op.extent
+        extent = op_of(self.first, Loop).extent
+        assert extent is not None
+        return extent
 
 
 def _found(kernel: Kernel) -> Iterator[_Between]:
@@ -104,7 +105,6 @@ def _has_product(loop: Loop) -> bool:
 
 def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
     """The operators between both; None if the second needs one that is not of rows."""
-    assert isinstance(first.op, Loop)
     block = first.home.nodes
     late: set[Node] = {first}
     rows: dict[Node, int] = {}
@@ -115,7 +115,8 @@ def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
         if not isinstance(node.op, _MOVABLE):
             return None
         late.add(node)
-        row = 1 if _is_stacked(node, first) else _row_extent(node, rows, late, first.op.extent)
+        extent = op_of(first, Loop).extent
+        row = 1 if _is_stacked(node, first) else _row_extent(node, rows, late, extent)
         if row:
             rows[node] = row
     needed = reads_of(second) & late
@@ -140,18 +141,13 @@ def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
 
 def _is_stacked(node: Node, first: Node) -> bool:
     """Whether it is a stacked output of the loop, one row for each iteration in order."""
-    if not isinstance(node.op, Result) or node.operands[0] is not first:
-        return False
-    assert isinstance(first.op, Loop)
-    number = node.op.number - len(first.op.states)
-    stack = first.op.stacks[number] if number >= 0 else None
+    stack = stack_of(node) if node.operands[:1] == (first,) else None
     return stack is not None and stack.axis == 0 and not stack.reverse
 
 
 def _is_sliced(node: Node, second: Node) -> bool:
     """Whether the second loop reads a value, if it does, only in slices of its rows, in order."""
-    assert isinstance(second.op, Loop)
-    readers = [n for n in second.op.body.nodes if node in n.operands]
+    readers = [n for n in op_of(second, Loop).body.nodes if node in n.operands]
     forward = ScanSlice(0, reverse=False)
     return node not in second.operands and all(reader.op == forward for reader in readers)
 
@@ -224,8 +220,7 @@ class _RowLoop:
 
     def loop(self, rebuild: Rebuild, node: Node) -> Node:
         """A loop; before the second the rows, after it what it does not need."""
-        op = node.op
-        assert isinstance(op, Loop)
+        op = op_of(node, Loop)
         if node is not self.between_loops.second:
             return write_loop(rebuild, node, op)
         self._write_rows(rebuild)
@@ -287,9 +282,6 @@ class _RowLoop:
             return self.items[operand]
         if len(operand.shape) < rank or operand.shape[:1] != (self.between_loops.extent,):
             return rebuild.nodes[operand]
-        whole, block = rebuild.nodes[operand], rebuild.builder.block
-        slice_ = ScanSlice(0, reverse=False)
-        made = Node(slice_, whole.dtype, whole.shape[1:], (whole,), block)
-        block.nodes.append(made)
+        made = rebuild.builder.item(rebuild.nodes[operand])
         self.items[operand] = rebuild.builder.reshape(made, (1, *made.shape))
         return self.items[operand]

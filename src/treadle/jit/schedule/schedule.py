@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Block, Kernel, Loop, Node, SymbolicDim
+from treadle.jit.kernel.ir import Block, Kernel, Loop, Node, SymbolicDim, op_of
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
@@ -120,11 +120,7 @@ class Schedule:
 
 
 def schedule_kernel(
-    kernel: Kernel,
-    target: Target,
-    exact: Collection[SymbolicDim] = (),
-    *,
-    has_pool: bool = True,
+    kernel: Kernel, target: Target, exact: Collection[SymbolicDim] = (), *, has_pool: bool = True
 ) -> Schedule:
     """The schedule of a kernel; `exact` are the extents known before it runs.
 
@@ -212,9 +208,8 @@ def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -
     """Blocks in which no nest is shared: of tiled loops, and of loops that have a thread each."""
     stages = {stage.loop for each in pipelines.found.values() for stage in each.stages}
     for loop, found in loops.items():
-        assert isinstance(loop.op, Loop)
         if loop in stages or isinstance(found.strategy, Tiling | RegisterTiling):
-            yield from _blocks_in(loop.op.body)
+            yield from _blocks_in(op_of(loop, Loop).body)
 
 
 def _tiled(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:

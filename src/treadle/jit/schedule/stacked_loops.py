@@ -30,10 +30,11 @@ from treadle.jit.kernel.ir import (
     Result,
     ScanSlice,
     Stack,
+    op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
+from treadle.jit.kernel.traversal import all_nodes, shape_operands, stack_of, yielded
 
 _MAX_NODES = 128
 
@@ -82,9 +83,7 @@ def consumer_of(first: Node) -> Node | None:
 
 def obstacle(first: Node, second: Node) -> str:
     """What keeps a loop and its consumer from being one; "" if nothing does."""
-    one, other = first.op, second.op
-    assert isinstance(one, Loop)
-    assert isinstance(other, Loop)
+    one, other = op_of(first, Loop), op_of(second, Loop)
     if not counts_are_equal(first, second):
         return "their numbers of iterations are not known to be equal"
     inside = [*one.body.nodes, *other.body.nodes]
@@ -103,9 +102,7 @@ def obstacle(first: Node, second: Node) -> str:
 
 def counts_are_equal(first: Node, second: Node) -> bool:
     """Whether two loops surely run the same number of iterations."""
-    one, other = first.op, second.op
-    assert isinstance(one, Loop)
-    assert isinstance(other, Loop)
+    one, other = op_of(first, Loop), op_of(second, Loop)
     return _is_counted(one) and _is_counted(other) and one.extent == other.extent
 
 
@@ -114,8 +111,7 @@ def _carried_bytes(loop: Loop) -> int:
 
 
 def _is_counted(loop: Loop) -> bool:
-    is_counted = not loop.has_condition and loop.next_condition is None
-    return is_counted and loop.extent is not None and loop.length in (None, loop.extent)
+    return loop.is_counted and loop.extent is not None and loop.length in (None, loop.extent)
 
 
 def _has_large_matrix(loop: Loop) -> bool:
@@ -131,12 +127,8 @@ def item_of(node: Node, first: Node) -> Stack | None:
     """The stack of the first loop whose element of the same iteration a node is."""
     if not isinstance(node.op, ScanSlice) or node.op.reverse or not node.operands:
         return None
-    source = node.operands[0]
-    if not isinstance(source.op, Result) or source.operands[0] is not first:
-        return None
-    assert isinstance(first.op, Loop)
-    number = source.op.number - len(first.op.states)
-    stack = first.op.stacks[number] if number >= 0 else None
+    (source,) = node.operands
+    stack = stack_of(source) if source.operands[:1] == (first,) else None
     is_same = stack is not None and stack.axis == node.op.axis and not stack.reverse
     return stack if is_same else None
 
@@ -148,7 +140,6 @@ def other_dependence(first: Node, second: Node, together: Collection[Node] = ())
     """
     block = first.home.nodes
     late = {first}
-    assert isinstance(second.op, Loop)
     for node in block[block.index(first) + 1 : block.index(second)]:
         if node in together or reads_of(node).isdisjoint(late):
             continue
@@ -157,7 +148,7 @@ def other_dependence(first: Node, second: Node, together: Collection[Node] = ())
         late.add(node)
     if any(isinstance(node.op, DimOf) and first in node.operands for node in block):
         return "an extent of the first is known after it only"
-    own = [node for node in second.op.body.nodes if item_of(node, first) is None]
+    own = [node for node in op_of(second, Loop).body.nodes if item_of(node, first) is None]
     if not late.isdisjoint(reads_of(second, own)):
         return "the second reads more of the first than items of the same iteration"
     return ""
@@ -189,23 +180,20 @@ class _FusedLoop:
     @property
     def ops(self) -> tuple[Loop, Loop]:
         """The operations of both."""
-        one, other = self.first.op, self.second.op
-        assert isinstance(one, Loop)
-        assert isinstance(other, Loop)
+        one, other = op_of(self.first, Loop), op_of(self.second, Loop)
         return one, other
 
     def loop(self, rebuild: Rebuild, node: Node) -> Node:
         """Nothing in place of the first loop, both in place of the second."""
-        assert isinstance(node.op, Loop)
         if node is self.second:
             return self._both(rebuild)
-        return node if node is self.first else write_loop(rebuild, node, node.op)
+        return node if node is self.first else write_loop(rebuild, node, op_of(node, Loop))
 
     def carried(self, rebuild: Rebuild, node: Node) -> Node:
         """A carried argument; those of the second loop are numbered after those of the first."""
         one, other = self.ops
-        assert isinstance(node.op, CarriedArg)
-        number = node.op.number + (len(one.states) if node.home is other.body else 0)
+        before = len(one.states) if node.home is other.body else 0
+        number = op_of(node, CarriedArg).number + before
         return rebuild.builder.param(CarriedArg(number), node.dtype, rebuild.shape(node))
 
     def item(self, rebuild: Rebuild, node: Node) -> Node:
@@ -213,10 +201,7 @@ class _FusedLoop:
         stack = item_of(node, self.first) if node.home is self.ops[1].body else None
         if stack is not None:
             return rebuild.nodes[stack.element]
-        block = rebuild.builder.block
-        made = Node(node.op, node.dtype, rebuild.shape(node), rebuild.operands(node), block)
-        block.nodes.append(made)
-        return made
+        return copied(rebuild, node)
 
     def result(self, rebuild: Rebuild, node: Node) -> Node:
         """A result; those of the first loop are written after the second."""
@@ -255,8 +240,7 @@ class _FusedLoop:
         return both
 
     def _result(self, rebuild: Rebuild, node: Node) -> Node:
-        assert isinstance(node.op, Result)
-        source, number = node.operands[0], node.op.number
+        source, number = node.operands[0], op_of(node, Result).number
         if source in (self.first, self.second):
             number = self._number(source, number)
             source = self.second

@@ -35,6 +35,7 @@ from treadle.jit.kernel.ir import (
     Scatter,
     Take,
     View,
+    op_of,
 )
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
@@ -287,8 +288,7 @@ def transposed_axes(node: Node) -> tuple[int, int] | None:
 
 def _has_gaps(view: Node) -> bool:
     """Whether elements along its last axis are not contiguous in the source."""
-    op, last = view.op, len(view.shape) - 1
-    assert isinstance(op, View)
+    op, last = op_of(view, View), len(view.shape) - 1
     steps = [(k, step) for k, axis in enumerate(op.axes) for n, step in axis.terms if n == last]
     return bool(steps) and steps != [(len(op.axes) - 1, 1)]
 
@@ -366,8 +366,7 @@ def is_same_size(one: Node, other: Node) -> bool:
 
 def keeps_order(view: Node) -> bool:
     """Whether a view only adds or removes axes of one."""
-    op, source = view.op, view.operands[0]
-    assert isinstance(op, View)
+    op, source = op_of(view, View), view.operands[0]
     read = [
         (extent, axis) for extent, axis in zip(source.shape, op.axes, strict=True) if extent != 1
     ]

@@ -34,6 +34,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Take,
     View,
+    op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
@@ -167,7 +168,7 @@ class _Search:
             return "an outer loop would compute it again"
         if any(not _has_items(node, slicing.axis) for slicing in slicings):
             return "its items are not made of items"
-        if isinstance(node.op, Take) and not _is_counted(loop):
+        if isinstance(node.op, Take) and not op_of(loop, Loop).is_counted:
             return "an index out of range may be one that no iteration reads"
         if self._is_wanted_together(node):
             return "a product or a window reads many items at once"
@@ -261,12 +262,6 @@ def _is_run_once(loop: Node, home: Block) -> bool:
     return block is home
 
 
-def _is_counted(loop: Node) -> bool:
-    op = loop.op
-    assert isinstance(op, Loop)
-    return not op.has_condition and op.next_condition is None
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class _Items:
     """The rules that write items of producers in place of slices."""
@@ -276,8 +271,7 @@ class _Items:
 
     def slice(self, rebuild: Rebuild, node: Node) -> Node:
         """An item, computed if its source is sunk."""
-        op, (source,) = node.op, node.operands
-        assert isinstance(op, ScanSlice)
+        op, (source,) = op_of(node, ScanSlice), node.operands
         if source not in self.sunk:
             return copied(rebuild, node)
         return self._item(rebuild, source, op.axis, reverse=op.reverse)
@@ -293,7 +287,7 @@ class _Items:
             if node in self.sunk:
                 self.made[key] = self._computed(rebuild, node, axis, reverse=reverse)
             else:
-                self.made[key] = _sliced(rebuild, node, ScanSlice(axis, reverse))
+                self.made[key] = rebuild.builder.item(rebuild.nodes[node], axis, reverse=reverse)
         return self.made[key]
 
     def _computed(self, rebuild: Rebuild, node: Node, axis: int, *, reverse: bool) -> Node:
@@ -331,20 +325,10 @@ class _Items:
         return rebuild.builder.reshape(whole, (*whole.shape[:single], *whole.shape[single + 1 :]))
 
 
-def _sliced(rebuild: Rebuild, node: Node, op: ScanSlice) -> Node:
-    """The slice of a value that is made before the loop."""
-    source, block = rebuild.nodes[node], rebuild.builder.block
-    shape = (*source.shape[: op.axis], *source.shape[op.axis + 1 :])
-    made = Node(op, source.dtype, shape, (source,), block)
-    block.nodes.append(made)
-    return made
-
-
 def _number(rebuild: Rebuild, dtype: DType, extent: Number, *, reverse: bool) -> Node:
     """The number of the iteration, or of the item from the end."""
     builder = rebuild.builder
-    made = Node(InductionVar(), DType.INT64, (), (), builder.block)
-    builder.block.nodes.append(made)
+    made = builder.param(InductionVar(), DType.INT64, ())
     if reverse:
         made = builder.map("sub", builder.dim(builder.minus(extent, 1)), made)
     return builder.cast(made, dtype)

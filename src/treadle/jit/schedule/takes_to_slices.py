@@ -19,8 +19,8 @@ from treadle.jit.kernel.ir import (
     Loop,
     Node,
     Number,
-    ScanSlice,
     Take,
+    op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_loop
 from treadle.jit.kernel.traversal import all_nodes
@@ -92,24 +92,18 @@ class _Slices:
 
     def take(self, rebuild: Rebuild, node: Node) -> Node:
         """Turn a row into the slice of the iteration; others are unchanged."""
-        builder, op = rebuild.builder, node.op
-        assert isinstance(op, Take)
+        builder, op = rebuild.builder, op_of(node, Take)
         rows_read, operands = self.places.get(node), rebuild.operands(node)
         if rows_read is None:
             return builder.add(op, node.dtype, rebuild.shape(node), *operands)
         count = rebuild.number(self.loops[node.home].extent)
         rows = _rows(rebuild, operands[0], op.axis, rows_read, count)
-        shape = tuple(extent for k, extent in enumerate(rows.shape) if k != op.axis)
-        taken = Node(
-            ScanSlice(op.axis, rows_read.is_reversed), node.dtype, shape, (rows,), builder.block
-        )
-        builder.block.nodes.append(taken)
+        taken = builder.item(rows, op.axis, reverse=rows_read.is_reversed)
         return builder.reshape(taken, rebuild.shape(node))
 
     def loop(self, rebuild: Rebuild, node: Node) -> Node:
         """A loop that slices in every iteration."""
-        op = node.op
-        assert isinstance(op, Loop)
+        op = op_of(node, Loop)
         if op.body not in self.bodies:
             return write_loop(rebuild, node, op)
         self._expect_rows(rebuild, op)

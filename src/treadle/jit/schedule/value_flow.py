@@ -121,8 +121,8 @@ class _Flow:
         return chosen
 
     def _loop(self, node: Node, op: Loop) -> Accesses:
-        heads = node.operands[: op.has_trip + op.has_condition]
-        initials = node.operands[op.has_trip + op.has_condition :]
+        heads = node.operands[: op.heads]
+        initials = node.operands[op.heads :]
         states = dict(zip(op.states, map(self.of, initials), strict=True))
         for number in count():
             inside = self._inside(op, states)

@@ -24,7 +24,7 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import move
 from treadle.jit.codegen.llvm_types import I64, POINTER
-from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.ir import Loop, Node, op_of
 from treadle.jit.schedule import carried_storage as storage
 
 _PAGE, _CACHE_LINE = 4096, 64
@@ -47,8 +47,7 @@ class DoubleBuffer:
 
 def begin(context: CodegenContext, node: Node) -> None:
     """Allocate the second buffer for each state of the loop that needs one."""
-    op = node.op
-    assert isinstance(op, Loop)
+    op = op_of(node, Loop)
     carried = context.schedule.loops[node].carried
     for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
         if not isinstance(carried[number], storage.DoubleBuffer):

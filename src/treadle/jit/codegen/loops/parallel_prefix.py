@@ -44,7 +44,7 @@ from treadle.jit.codegen.llvm_types import (
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View
+from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View, op_of
 from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.storage import Storage
@@ -336,9 +336,8 @@ def _computed(sweep: _PrefixScan, node: Node) -> Any:
 
 def _item(sweep: _PrefixScan, node: Node) -> Any:
     """The items of these iterations, loaded at once if they are contiguous in memory."""
-    e, b, op, count = sweep.context, sweep.context.builder.builder, node.op, sweep.linear.lanes
-    assert isinstance(op, ScanSlice)
-    source = node.operands[0]
+    e, b, count = sweep.context, sweep.context.builder.builder, sweep.linear.lanes
+    op, source = op_of(node, ScanSlice), node.operands[0]
     length = e.access.extent(source.shape[op.axis])
     begin = sweep.first
     if op.reverse:

@@ -41,7 +41,7 @@ from treadle.jit.codegen.parallel import handed, run_parts
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.codegen.threads.processor import MAX_PAUSES, clock, spin
 from treadle.jit.codegen.threads.records import Record
-from treadle.jit.kernel.ir import Loop
+from treadle.jit.kernel.ir import Loop, op_of
 from treadle.jit.schedule.pipelines import Pipeline, Stage
 from treadle.jit.threads.words import PoolWord
 
@@ -70,8 +70,7 @@ class _Begun:
     @property
     def op(self) -> Loop:
         """The loop's operation."""
-        assert isinstance(self.stage.loop.op, Loop)
-        return self.stage.loop.op
+        return op_of(self.stage.loop, Loop)
 
 
 def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitBlock) -> None:
@@ -107,8 +106,7 @@ def _cost(context: CodegenContext, pipeline: Pipeline, limit: Any) -> Any:
 
 def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Begun:
     """Initialise a loop, and emit the function of its iterations."""
-    node, op = stage.loop, stage.loop.op
-    assert isinstance(op, Loop)
+    node, op = stage.loop, op_of(stage.loop, Loop)
     operands = list(node.operands)
     limit = context.builder.index(trip_limit(context, op, operands.pop(0) if op.has_trip else None))
     begin_states(context, node, op, operands)

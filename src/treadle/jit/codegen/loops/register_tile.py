@@ -22,7 +22,7 @@ from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
-from treadle.jit.kernel.ir import InductionVar, Node, Reshape, ScanSlice, View
+from treadle.jit.kernel.ir import InductionVar, Node, Reshape, ScanSlice, View, op_of
 from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, period
 
@@ -189,13 +189,13 @@ def _computed(tile: _Tile, node: Node) -> Any:
 def _item(tile: _Tile, node: Node) -> Any:
     """The lanes of this iteration's item, or its only element in every lane."""
     access, w, (source,) = tile.context.access, tile.context.builder, node.operands
-    assert isinstance(node.op, ScanSlice)
+    op = op_of(node, ScanSlice)
     at: Any = tile.counter
-    if node.op.reverse:
-        end = w.index(access.extent(source.shape[node.op.axis]))
+    if op.reverse:
+        end = w.index(access.extent(source.shape[op.axis]))
         at = w.builder.sub(w.builder.sub(end, w.index(1)), at)
     if node.is_single:
-        own = tuple(at if k == node.op.axis else 0 for k in range(len(source.shape)))
+        own = tuple(at if k == op.axis else 0 for k in range(len(source.shape)))
         return tile.many(access.read(source, own))
     first = w.multiply(at, period(node, tile.tiling.shape))
     return _loaded(tile, access.buffer(source), w.add(first, _position(tile, node)))

@@ -24,7 +24,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops.transpose import transposed
-from treadle.jit.kernel.ir import Node, ScanSlice, View, static_shape
+from treadle.jit.kernel.ir import Node, ScanSlice, View, op_of, static_shape
 from treadle.jit.schedule.layouts.columns import tile_width
 from treadle.jit.schedule.storage import Storage
 
@@ -86,8 +86,7 @@ def _source(context: CodegenContext, item: Node) -> Node:
 
 def _load(context: CodegenContext, items: Items) -> None:
     w, b, node = context.builder, context.builder.builder, items.node
-    op, source = node.op, node.operands[0]
-    assert isinstance(op, ScanSlice)
+    op, source = op_of(node, ScanSlice), node.operands[0]
     number, width = (
         w.index(context.access.item_number(node)),
         tile_width(node, context.builder.target.vector_bytes),

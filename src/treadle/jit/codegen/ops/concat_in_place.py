@@ -9,7 +9,7 @@ from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index
-from treadle.jit.kernel.ir import Concat, Node, static_shape
+from treadle.jit.kernel.ir import Concat, Node, op_of, static_shape
 
 
 def concat_memory(context: CodegenContext, node: Node) -> Buffer | None:
@@ -74,8 +74,7 @@ def _own(context: CodegenContext, join: Node) -> Buffer:
 
 
 def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
-    op = join.op
-    assert isinstance(op, Concat)
+    op = op_of(join, Concat)
     if join not in context.concats.buffers:
         context.concats.buffers[join] = concat_memory(context, join) or _own(context, join)
     buffer, first = context.concats.buffers[join], 0

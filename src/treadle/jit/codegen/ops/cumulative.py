@@ -12,14 +12,13 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.ops.reduced_element import neutral
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Cumulative, Node, static_shape
+from treadle.jit.kernel.ir import Cumulative, Node, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
 
 
 def emit_cumulative(context: CodegenContext, node: Node) -> None:
     """The sums, into registers or memory; rows before and after the axis are independent."""
-    op, t = node.op, context.access
-    assert isinstance(op, Cumulative)
+    op, t = op_of(node, Cumulative), context.access
     if t.storage_of(node) is Storage.REGISTERS:
         _unrolled(context, node, op)
         return

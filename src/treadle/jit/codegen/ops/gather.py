@@ -14,14 +14,13 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Axis, Gather, IndexTuple, Node, Take, static_shape
+from treadle.jit.kernel.ir import Axis, Gather, IndexTuple, Node, Take, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
 
 
 def emit_take(context: CodegenContext, node: Node) -> None:
     """The items, into registers or memory."""
-    op, t = node.op, context.access
-    assert isinstance(op, Take)
+    op, t = op_of(node, Take), context.access
     data, indices = node.operands
     axis, rank = op.axis, len(indices.shape)
     given = t.shape(data)
@@ -76,8 +75,7 @@ def emit_flat_nonzero(context: CodegenContext, node: Node) -> None:
 
 def emit_gather(context: CodegenContext, node: Node) -> None:
     """The elements, into registers or memory."""
-    op, t = node.op, context.access
-    assert isinstance(op, Gather)
+    op, t = op_of(node, Gather), context.access
     data, *indices = node.operands
     shape = t.shape(node)
     if t.storage_of(node) is Storage.REGISTERS:

@@ -22,7 +22,7 @@ from treadle.jit.codegen.parallel import parallel_nest
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Node, Reduce, static_shape
+from treadle.jit.kernel.ir import Node, Reduce, op_of, static_shape
 from treadle.jit.schedule.parallelism import divided_axis
 from treadle.jit.schedule.steps.forms import Form
 from treadle.jit.schedule.storage import Storage
@@ -36,8 +36,7 @@ _MIN_VECTOR_EXTENT = 8
 
 def emit_reduce(context: CodegenContext, node: Node) -> None:
     """The reduction, into registers or memory."""
-    op, t = node.op, context.access
-    assert isinstance(op, Reduce)
+    op, t = op_of(node, Reduce), context.access
     if t.storage_of(node) is Storage.REGISTERS:
         indices = product(*map(range, static_shape(node)))
         t.keep(node, [_one(context, node, op, index) for index in indices])

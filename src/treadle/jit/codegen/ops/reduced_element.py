@@ -15,7 +15,7 @@ from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import literal, register_type
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Node, Reduce
+from treadle.jit.kernel.ir import Node, Reduce, op_of
 
 
 def neutral(function: str, dtype: DType) -> Any:
@@ -45,8 +45,7 @@ def reduced_element(
     read: Callable[[Node, tuple[Index, ...]], Any],
 ) -> Any:
     """The element of a reduction over few elements at an index, each term read by `read`."""
-    op, (source,) = node.op, node.operands
-    assert isinstance(op, Reduce)
+    op, (source,) = op_of(node, Reduce), node.operands
     over = [range(cast(int, source.shape[axis])) for axis in op.axes]
     terms = [read(source, source_index(node, index, each)) for each in product(*over)]
     return reduce(lambda left, right: combine(builder, op.function, node.dtype, left, right), terms)
@@ -54,8 +53,7 @@ def reduced_element(
 
 def source_index(node: Node, kept: Sequence[Index], over: Sequence[Index]) -> tuple[Index, ...]:
     """The operand's index for an element of the result and an index of the reduced axes."""
-    op, (source,) = node.op, node.operands
-    assert isinstance(op, Reduce)
+    op, (source,) = op_of(node, Reduce), node.operands
     keeps_rank = len(node.shape) == len(source.shape)
     left, right = iter(kept), iter(over)
     index = []

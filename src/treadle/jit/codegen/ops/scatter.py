@@ -16,7 +16,7 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Node, Scatter, static_shape
+from treadle.jit.kernel.ir import Node, Scatter, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
 
 
@@ -47,8 +47,7 @@ def _target(context: CodegenContext, node: Node) -> Buffer:
 
 
 def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
-    op, t = node.op, context.access
-    assert isinstance(op, Scatter)
+    op, t = op_of(node, Scatter), context.access
     data, updates, *indices = node.operands
     shape, depth = t.shape(updates), depth_of(indices)
     with context.builder.nest(shape[:depth]) as at, t.scope():
@@ -64,8 +63,7 @@ def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
 def _combined(
     context: CodegenContext, node: Node, buffer: Buffer, index: Indices, update: Any
 ) -> Any:
-    op, dtype = node.op, node.dtype
-    assert isinstance(op, Scatter)
+    op, dtype = op_of(node, Scatter), node.dtype
     if not op.function:
         return update
     old = context.access.load(buffer, index)

@@ -24,7 +24,7 @@ from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.ops.heap import heap_sift, sort_passes
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
-from treadle.jit.kernel.ir import ArgTopK, Node, static_shape
+from treadle.jit.kernel.ir import ArgTopK, Node, op_of, static_shape
 from treadle.jit.schedule.steps.forms import Form
 from treadle.jit.schedule.storage import Storage
 
@@ -41,8 +41,7 @@ _SIFT_NS, _SORT_NS = 50, 8
 
 def emit_topk(context: CodegenContext, node: Node) -> None:
     """The indices, in registers or memory."""
-    op, t = node.op, context.access
-    assert isinstance(op, ArgTopK)
+    op, t = op_of(node, ArgTopK), context.access
     is_small = t.storage_of(node) is Storage.REGISTERS
     buffer = _small(context, node) if is_small else allocate(context, node)
     keys = node.operands[0]

@@ -18,7 +18,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_indices, parallel_range
-from treadle.jit.kernel.ir import Node, View
+from treadle.jit.kernel.ir import Node, View, op_of
 from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import transposed_axes
@@ -114,8 +114,7 @@ def _tile(
     """Copy one full tile."""
     b, size = context.builder.builder, node.dtype.numpy.itemsize
     lanes = tile_lanes(node, context.builder.target.vector_bytes)
-    source, op = context.access.buffer(node.operands[0]), node.op
-    assert isinstance(op, View)
+    source, op = context.access.buffer(node.operands[0]), op_of(node, View)
     vector = llvm.VectorType(memory_type(node.dtype), lanes)
 
     def at(row: int, column: int) -> Indices:

@@ -30,22 +30,12 @@ class Numbers:
         return value if isinstance(value, Node) else self.builder.scalar(value, self.dtype)
 
     def __getattr__(self, function: str) -> Callable[..., Node]:
-        return lambda *values: self.builder.map(function, *map(self.node, values), dtype=self.dtype)
-
-    def where(self, condition: Node, yes: Node | float, no: Node | float) -> Node:
-        """Select one of two values by a bool."""
-        return self.builder.map("where", condition, self.node(yes), self.node(no), dtype=self.dtype)
-
-    def holds(self, comparison: str, left: Node | float, right: Node | float) -> Node:
-        """Compare two values."""
-        return self.builder.map(comparison, self.node(left), self.node(right), dtype=DType.BOOL)
+        return lambda *values: self.builder.map(function, *map(self.node, values))
 
 
 def _elu(numbers: Numbers, node: Node, alpha: float) -> Node:
     return numbers.where(
-        numbers.holds("less", node, 0),
-        numbers.mul(alpha, numbers.expm1(numbers.min(node, 0))),
-        node,
+        numbers.less(node, 0), numbers.mul(alpha, numbers.expm1(numbers.min(node, 0))), node
     )
 
 
@@ -56,11 +46,11 @@ def _celu(numbers: Numbers, node: Node, alpha: float) -> Node:
 
 def _selu(numbers: Numbers, node: Node, alpha: float, gamma: float) -> Node:
     below = numbers.mul(alpha, numbers.expm1(numbers.min(node, 0)))
-    return numbers.mul(gamma, numbers.where(numbers.holds("greater", node, 0), node, below))
+    return numbers.mul(gamma, numbers.where(numbers.greater(node, 0), node, below))
 
 
 def _thresholded_relu(numbers: Numbers, node: Node, alpha: float) -> Node:
-    return numbers.where(numbers.holds("greater", node, alpha), node, 0)
+    return numbers.where(numbers.greater(node, alpha), node, 0)
 
 
 def _gelu(numbers: Numbers, node: Node, approximate: str) -> Node:
@@ -105,7 +95,7 @@ def _mish(numbers: Numbers, node: Node) -> Node:
 
 
 def _leaky_relu(numbers: Numbers, node: Node, alpha: float) -> Node:
-    return numbers.where(numbers.holds("less", node, 0), numbers.mul(node, alpha), node)
+    return numbers.where(numbers.less(node, 0), numbers.mul(node, alpha), node)
 
 
 def _activation(
@@ -151,8 +141,8 @@ def shrink(builder: KernelBuilder, operands: Operands, attributes: Attributes) -
     """X pulled toward 0 by the bias outside of [-lambd, lambd], 0 inside; float16 is rounded."""
     x = as_floats(builder, operands[0])
     n, bias, most = Numbers(builder, x.dtype), attributes["bias"], attributes["lambd"]
-    above = n.where(n.holds("greater", x, most), n.sub(x, bias), 0)
-    pulled = n.where(n.holds("less", x, -most), n.add(x, bias), above)
+    above = n.where(n.greater(x, most), n.sub(x, bias), 0)
+    pulled = n.where(n.less(x, -most), n.add(x, bias), above)
     return builder.cast(pulled, operands[0].dtype)
 
 
@@ -173,8 +163,8 @@ def parametric_relu(builder: KernelBuilder, operands: Operands, _: Attributes) -
 
 
 def _sloped(builder: KernelBuilder, node: Node, slope: Node) -> Node:
-    below = builder.map("less", node, builder.scalar(0, node.dtype), dtype=DType.BOOL)
-    return builder.map("where", below, builder.map("mul", node, slope), node, dtype=node.dtype)
+    below = builder.map("less", node, builder.scalar(0, node.dtype))
+    return builder.map("where", below, builder.map("mul", node, slope), node)
 
 
 @lowers("PRelu", 1, 6)

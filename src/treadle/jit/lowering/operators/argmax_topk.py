@@ -51,12 +51,12 @@ def first_of(
         builder.expect(builder.compare("less_equal", extent, _MAX_EXTENT - 1))
         return _packed(builder, keys, function, axis, keep=keep, last=last)
     best = reduced(builder, function, keys, [axis], keep=True)
-    is_best = builder.map("equal", keys, best, dtype=DType.BOOL)
+    is_best = builder.map("equal", keys, best)
     where = steps(builder, len(keys.shape), axis, extent)
     none = builder.dim(-1 if last else extent)
     if isinstance(extent, int) and extent < _MAX_EXTENT:
         where, none = builder.cast(where, DType.INT32), builder.cast(none, DType.INT32)
-    found = builder.map("where", is_best, where, none, dtype=where.dtype)
+    found = builder.map("where", is_best, where, none)
     index = reduced(builder, "max" if last else "min", found, [axis], keep=keep)
     return builder.cast(index, DType.INT64)
 
@@ -95,9 +95,9 @@ def _extreme(
 
 def _nan_first(builder: KernelBuilder, node: Node, keys: Node) -> Node:
     """Treat NaN as the smallest too, as numpy does."""
-    is_nan = builder.map("not_equal", node, node, dtype=DType.BOOL)
+    is_nan = builder.map("not_equal", node, node)
     lowest = builder.scalar(np.iinfo(keys.dtype.numpy.name).min, keys.dtype)
-    return builder.map("where", is_nan, lowest, keys, dtype=keys.dtype)
+    return builder.map("where", is_nan, lowest, keys)
 
 
 for _op, _function in (("ArgMax", "max"), ("ArgMin", "min")):
@@ -112,12 +112,8 @@ def hardmax(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
     if not x.shape or 0 in x.shape:
         return x
     where = first_of(builder, ordered(builder, x), "max", axis, keep=True)
-    is_it = builder.map(
-        "equal", steps(builder, len(x.shape), axis, x.shape[axis]), where, dtype=DType.BOOL
-    )
-    hot = builder.map(
-        "where", is_it, builder.scalar(1, x.dtype), builder.scalar(0, x.dtype), dtype=x.dtype
-    )
+    is_it = builder.map("equal", steps(builder, len(x.shape), axis, x.shape[axis]), where)
+    hot = builder.map("where", is_it, builder.scalar(1, x.dtype), builder.scalar(0, x.dtype))
     return builder.expand(hot, x.shape)
 
 
@@ -182,7 +178,7 @@ def _axis(builder: KernelBuilder, along: Node, rank: int) -> int:
         return nonnegative_axis(axis, rank)
     if rank != 1:
         raise Declined("an axis that is not constant")
-    ends = (builder.map("equal", axis, builder.dim(n), dtype=DType.BOOL) for n in (0, -1))
+    ends = (builder.map("equal", axis, builder.dim(n)) for n in (0, -1))
     builder.expect(builder.map("or", *ends))
     return 0
 

@@ -29,10 +29,6 @@ def _floating(function: str, builder: KernelBuilder, operands: Operands, _: Attr
     return builder.map(function, *operands)
 
 
-def _compared(function: str, builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    return builder.map(function, *operands, dtype=DType.BOOL)
-
-
 def _variadic(function: str, builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     return reduce(partial(builder.map, function), operands)
 
@@ -44,6 +40,9 @@ _TABLES = (
         ("Sign", "sign", 9, 13), ("And", "and", 7), ("Or", "or", 7), ("Xor", "xor", 7),
         ("Not", "not", 1), ("BitwiseAnd", "and", 18), ("BitwiseOr", "or", 18),
         ("BitwiseXor", "xor", 18), ("BitwiseNot", "not", 18),
+        ("Equal", "equal", 7, 11, 13, 19), ("Greater", "greater", 7, 9, 13),
+        ("Less", "less", 7, 9, 13), ("GreaterOrEqual", "greater_equal", 12, 16),
+        ("LessOrEqual", "less_equal", 12, 16), ("Where", "where", 9, 16),
     )),
     (_floating, (
         ("Ceil", "ceil", 1, 6, 13), ("Floor", "floor", 1, 6, 13), ("Round", "round", 11, 22),
@@ -54,11 +53,6 @@ _TABLES = (
         ("Acosh", "acosh", 9, 22), ("Asinh", "asinh", 9, 22), ("Atanh", "atanh", 9, 22),
         ("Sigmoid", "sigmoid", 1, 6, 13), ("Softplus", "softplus", 1, 22),
         ("Reciprocal", "reciprocal", 1, 6, 13),
-    )),
-    (_compared, (
-        ("Equal", "equal", 7, 11, 13, 19), ("Greater", "greater", 7, 9, 13),
-        ("Less", "less", 7, 9, 13), ("GreaterOrEqual", "greater_equal", 12, 16),
-        ("LessOrEqual", "less_equal", 12, 16),
     )),
     (_variadic, (
         ("Max", "max", 1, 6, 8, 12, 13), ("Min", "min", 1, 6, 8, 12, 13),
@@ -107,7 +101,7 @@ def error_function(builder: KernelBuilder, operands: Operands, _: Attributes) ->
 @in_float32
 def is_nan(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """X != x."""
-    return builder.map("not_equal", operands[0], operands[0], dtype=DType.BOOL)
+    return builder.map("not_equal", operands[0], operands[0])
 
 
 @lowers("IsInf", 10, 20)
@@ -117,7 +111,7 @@ def is_infinite(builder: KernelBuilder, operands: Operands, attributes: Attribut
     x = operands[0]
     signs = ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
     found = [
-        builder.map("equal", x, builder.scalar(value, x.dtype), dtype=DType.BOOL)
+        builder.map("equal", x, builder.scalar(value, x.dtype))
         for value, name in signs
         if attributes[name]
     ]
@@ -127,9 +121,7 @@ def is_infinite(builder: KernelBuilder, operands: Operands, attributes: Attribut
 
 
 def _never(builder: KernelBuilder, node: Node) -> Node:
-    return builder.map(
-        "and", builder.map("equal", node, node, dtype=DType.BOOL), builder.scalar(False, DType.BOOL)
-    )
+    return builder.map("and", builder.map("equal", node, node), builder.scalar(False, DType.BOOL))
 
 
 @lowers("Mod", 10, 13, 28)
@@ -160,14 +152,12 @@ def power(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     )
     if not signed:
         return exact
-    below = builder.map("less", exponent, builder.scalar(0, exponent.dtype), dtype=DType.BOOL)
+    below = builder.map("less", exponent, builder.scalar(0, exponent.dtype))
     units = [1, -1] if base.dtype.numpy.kind == "i" else [1]
     for unit in units:
-        is_other = builder.map(
-            "not_equal", base, builder.scalar(unit, base.dtype), dtype=DType.BOOL
-        )
+        is_other = builder.map("not_equal", base, builder.scalar(unit, base.dtype))
         below = builder.map("and", below, is_other)
-    return builder.map("where", below, inexact, exact, dtype=base.dtype)
+    return builder.map("where", below, inexact, exact)
 
 
 def _with_sign(builder: KernelBuilder, base: Node, exponent: Node, power: Node) -> Node:
@@ -175,12 +165,10 @@ def _with_sign(builder: KernelBuilder, base: Node, exponent: Node, power: Node) 
     if exponent.dtype not in (DType.INT64, DType.UINT64) or _is_small(exponent):
         return power
     two, zero = builder.scalar(2, exponent.dtype), builder.scalar(0, exponent.dtype)
-    is_odd = builder.map("not_equal", builder.map("mod", exponent, two), zero, dtype=DType.BOOL)
-    is_below = builder.map("less", base, builder.scalar(0, base.dtype), dtype=DType.BOOL)
+    is_odd = builder.map("not_equal", builder.map("mod", exponent, two), zero)
+    is_below = builder.map("less", base, builder.scalar(0, base.dtype))
     negative = builder.map("neg", builder.map("abs", power))
-    return builder.map(
-        "where", builder.map("and", is_odd, is_below), negative, power, dtype=base.dtype
-    )
+    return builder.map("where", builder.map("and", is_odd, is_below), negative, power)
 
 
 def _is_small(exponent: Node) -> bool:
@@ -207,12 +195,6 @@ def bit_cast(builder: KernelBuilder, operands: Operands, attributes: Attributes)
     if to is None or to in opaque or x.dtype in opaque or to.bits != x.dtype.bits:
         raise Declined(f"the bits of {x.dtype} as {to}")
     return builder.map("bits", x, dtype=to)
-
-
-@lowers("Where", 9, 16)
-def where(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """Elements of x where the condition holds."""
-    return builder.map("where", *operands, dtype=operands[1].dtype)
 
 
 @lowers("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)

@@ -29,7 +29,7 @@ def nonzero_positions(builder: KernelBuilder, mask: Node) -> Node:
 def non_zero(builder: KernelBuilder, operands: Sequence[Node], _: Attributes) -> Node:
     """The indices of nonzero elements: a column for each, a row for each axis."""
     (x,) = operands
-    is_found = builder.map("not_equal", x, builder.scalar(0, x.dtype), dtype=DType.BOOL)
+    is_found = builder.map("not_equal", x, builder.scalar(0, x.dtype))
     mask = is_found if x.dtype is not DType.BOOL else x
     if not x.shape:
         count = builder.number(builder.cast(mask, DType.INT64))

@@ -172,7 +172,7 @@ def lp_normalization(builder: KernelBuilder, operands: Operands, attributes: Att
         builder, "add", size, [nonnegative_axis(attributes["axis"], len(x.shape))], keep=True
     )
     norm = total if is_first else n.sqrt(total)
-    return n.where(n.holds("equal", norm, 0), 0, n.div(x, norm))
+    return n.where(n.equal(norm, 0), 0, n.div(x, norm))
 
 
 def _by_rows(

@@ -208,9 +208,9 @@ def one_hot(builder: KernelBuilder, operands: Operands, attributes: Attributes) 
     where = builder.reshape(builder.cast(indices, DType.INT64), (*given[:axis], 1, *given[axis:]))
     hot = steps(builder, rank, axis, extent)
     wrapped = builder.map("add", where, builder.dim(extent))
-    found = [builder.map("equal", each, hot, dtype=DType.BOOL) for each in (where, wrapped)]
+    found = [builder.map("equal", each, hot) for each in (where, wrapped)]
     off, on = (builder.view(values, (), (Axis(k),)) for k in range(2))
-    return builder.map("where", builder.map("or", *found), on, off, dtype=values.dtype)
+    return builder.map("where", builder.map("or", *found), on, off)
 
 
 @lowers("Trilu", 14)
@@ -221,8 +221,8 @@ def triangle(builder: KernelBuilder, operands: Operands, attributes: Attributes)
     first = builder.scalar(0, DType.INT64) if diagonal is None else builder.reshape(diagonal, ())
     apart = builder.map("sub", steps(builder, 2, 1, columns), steps(builder, 2, 0, rows))
     comparison = "greater_equal" if attributes["upper"] else "less_equal"
-    inside = builder.map(comparison, apart, first, dtype=DType.BOOL)
-    return builder.map("where", inside, x, builder.scalar(0, x.dtype), dtype=x.dtype)
+    inside = builder.map(comparison, apart, first)
+    return builder.map("where", inside, x, builder.scalar(0, x.dtype))
 
 
 @lowers("EyeLike", 9, 22)
@@ -235,9 +235,7 @@ def eye_like(builder: KernelBuilder, operands: Operands, attributes: Attributes)
     if isinstance(rows, int) and isinstance(columns, int):
         return builder.constant(np.eye(rows, columns, attributes["k"]).astype(dtype.numpy))
     apart = builder.map("sub", steps(builder, 2, 1, columns), steps(builder, 2, 0, rows))
-    return builder.cast(
-        builder.map("equal", apart, builder.dim(attributes["k"]), dtype=DType.BOOL), dtype
-    )
+    return builder.cast(builder.map("equal", apart, builder.dim(attributes["k"])), dtype)
 
 
 def _turned(builder: KernelBuilder, node: Node, shape: Sequence[int], perm: Sequence[int]) -> Node:

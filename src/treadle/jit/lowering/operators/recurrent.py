@@ -13,7 +13,7 @@ from typing import Any
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
 from treadle.jit.kernel.ir import Axis, Gather, Node, Number
-from treadle.jit.lowering.counted_loop import Nodes, counted_loop, item_at
+from treadle.jit.lowering.counted_loop import Nodes, counted_loop
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.gather_scatter import same, steps
 from treadle.jit.lowering.operators.layout import concat_along
@@ -40,12 +40,12 @@ _FORMULAS: Mapping[str, tuple[Formula, float | None, float | None]] = {
     "softsign": (_softsign, None, None),
     "softplus": (lambda n, x, a, c: n.softplus(x), None, None),
     "affine": (lambda n, x, a, c: n.add(n.mul(a, x), c), 1.0, 0.0),
-    "leakyrelu": (lambda n, x, a, c: n.where(n.holds("less", x, 0), n.mul(a, x), x), 0.01, None),
-    "thresholdedrelu": (lambda n, x, a, c: n.where(n.holds("greater", x, a), x, 0), 1.0, None),
+    "leakyrelu": (lambda n, x, a, c: n.where(n.less(x, 0), n.mul(a, x), x), 0.01, None),
+    "thresholdedrelu": (lambda n, x, a, c: n.where(n.greater(x, a), x, 0), 1.0, None),
     "scaledtanh": (lambda n, x, a, c: n.mul(a, n.tanh(n.mul(c, x))), 1.0, 1.0),
     "hardsigmoid": (lambda n, x, a, c: n.min(n.max(n.add(n.mul(a, x), c), 0), 1), 0.2, 0.5),
     "elu": (
-        lambda n, x, a, c: n.where(n.holds("less", x, 0), n.mul(a, n.expm1(n.min(x, 0))), x),
+        lambda n, x, a, c: n.where(n.less(x, 0), n.mul(a, n.expm1(n.min(x, 0))), x),
         1.0, None,
     ),
 }  # fmt: skip
@@ -154,10 +154,10 @@ def _walk(
     turned = backwards and order is None
 
     def body(counter: Node, states: Nodes) -> tuple[Nodes, Nodes]:
-        new = cell(item_at(b, given, backwards=turned), states)
+        new = cell(b.item(given, reverse=turned), states)
         if ends is None:
             return new, new[:1]
-        alive = b.map("less", counter, ends, dtype=DType.BOOL)
+        alive = b.map("less", counter, ends)
         kept = [recurrence.n.where(alive, n, old) for n, old in zip(new, states, strict=True)]
         return kept, (recurrence.n.where(alive, kept[0], 0),)
 
@@ -180,8 +180,8 @@ def _order(recurrence: Recurrence, count: Number, batch: Number) -> tuple[Node, 
     back = recurrence.builder.map(
         "sub", recurrence.builder.map("sub", wide, recurrence.builder.scalar(1, DType.INT64)), now
     )
-    is_in = recurrence.builder.map("less", now, wide, dtype=DType.BOOL)
-    return ends, recurrence.builder.map("where", is_in, back, now, dtype=DType.INT64)
+    is_in = recurrence.builder.map("less", now, wide)
+    return ends, recurrence.builder.map("where", is_in, back, now)
 
 
 def _directions(

@@ -76,10 +76,8 @@ def _long_mean(
         return total
     zero = builder.scalar(0, node.dtype)
     above, beyond = (builder.map("sign", each) for each in (total, rest))
-    are_opposite = builder.map("equal", builder.map("add", above, beyond), zero, dtype=DType.BOOL)
-    return builder.map(
-        "add", total, builder.map("where", are_opposite, beyond, zero, dtype=node.dtype)
-    )
+    are_opposite = builder.map("equal", builder.map("add", above, beyond), zero)
+    return builder.map("add", total, builder.map("where", are_opposite, beyond, zero))
 
 
 def _absolute(builder: KernelBuilder, node: Node, axes: Sequence[int], keep: bool) -> Node:
@@ -106,8 +104,8 @@ def _log_sum_exp(builder: KernelBuilder, node: Node, axes: Sequence[int], keep: 
     given, node = node.dtype, as_floats(builder, node)
     most = reduced(builder, "max", node, axes, keep=True)
     size = builder.map("abs", most)
-    is_finite = builder.map("less", size, builder.scalar(math.inf, node.dtype), dtype=DType.BOOL)
-    shift = builder.map("where", is_finite, most, builder.scalar(0, node.dtype), dtype=node.dtype)
+    is_finite = builder.map("less", size, builder.scalar(math.inf, node.dtype))
+    shift = builder.map("where", is_finite, most, builder.scalar(0, node.dtype))
     total = reduced(
         builder, "add", builder.map("exp", builder.map("sub", node, shift)), axes, keep=True
     )

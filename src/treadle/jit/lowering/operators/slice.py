@@ -82,14 +82,14 @@ def strided(
         builder.map("neg", builder.dim(beyond)),
     )
     zero = builder.dim(0)
-    builder.expect(builder.map("not_equal", by, zero, dtype=DType.BOOL))
-    is_back = builder.map("less", by, zero, dtype=DType.BOOL)
-    low = builder.map("where", is_back, builder.dim(-1), zero, dtype=DType.INT64)
+    builder.expect(builder.map("not_equal", by, zero))
+    is_back = builder.map("less", by, zero)
+    low = builder.map("where", is_back, builder.dim(-1), zero)
     high = builder.map("add", low, builder.dim(extent))
     first = _within(builder, extent, _scalar(builder, start), zero, high)
     last = _within(builder, extent, _scalar(builder, end), low, high)
     forth, back = builder.map("sub", last, first), builder.map("sub", first, last)
-    long = builder.map("max", builder.map("where", is_back, back, forth, dtype=DType.INT64), zero)
+    long = builder.map("max", builder.map("where", is_back, back, forth), zero)
     size = builder.number(builder.map("max", builder.map("abs", by), builder.dim(1)))
     count = times_within(builder, builder.number(long), size)
     places = builder.map("add", builder.map("mul", steps(builder, 1, 0, count), by), first)
@@ -106,9 +106,9 @@ def times_within(builder: KernelBuilder, extent: Number, size: Number) -> Number
 
 def _within(builder: KernelBuilder, extent: Number, bound: Node, low: Node, high: Node) -> Node:
     """A bound counted from the front, clamped to [low, high]."""
-    below = builder.map("less", bound, builder.dim(0), dtype=DType.BOOL)
+    below = builder.map("less", bound, builder.dim(0))
     moved = builder.map("add", bound, builder.dim(extent))
-    index = builder.map("where", below, moved, bound, dtype=DType.INT64)
+    index = builder.map("where", below, moved, bound)
     return builder.map("min", builder.map("max", index, low), high)
 
 

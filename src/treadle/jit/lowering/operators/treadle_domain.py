@@ -23,8 +23,8 @@ def sequence_length(
         raise Declined(f"{show_node(length)}: a scalar of int64 is needed")
     longest, *others = (builder.reshape(extent, ()) for extent in extents)
     for other in others:
-        builder.expect(builder.map("equal", longest, other, dtype=DType.BOOL))
+        builder.expect(builder.map("equal", longest, other))
     zero = builder.scalar(0, DType.INT64)
-    builder.expect(builder.map("less_equal", zero, length, dtype=DType.BOOL))
-    builder.expect(builder.map("less_equal", length, longest, dtype=DType.BOOL))
+    builder.expect(builder.map("less_equal", zero, length))
+    builder.expect(builder.map("less_equal", length, longest))
     return builder.reshape(length, (1,))

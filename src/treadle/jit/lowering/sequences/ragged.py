@@ -217,7 +217,7 @@ def _expect_alike(builder: KernelBuilder, items: Ragged, axes: Sequence[int]) ->
     for axis in (axis for axis in axes if items.known[axis] < 0):
         column = _column(builder, items, axis)
         most, least = (reduced(builder, word, column, [0], keep=False) for word in ("max", "min"))
-        builder.expect(builder.map("equal", most, least, dtype=DType.BOOL))
+        builder.expect(builder.map("equal", most, least))
 
 
 def _column(builder: KernelBuilder, items: Ragged, axis: int) -> Node:

@@ -161,9 +161,7 @@ def _split(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
         raise Declined("a list of sizes with more than one axis")
     lengths = builder.cast(sizes, DType.INT64)
     if not lengths.shape:
-        builder.expect(
-            builder.map("greater", lengths, builder.scalar(0, DType.INT64), dtype=DType.BOOL)
-        )
+        builder.expect(builder.map("greater", lengths, builder.scalar(0, DType.INT64)))
         lengths = builder.map("min", lengths, builder.dim(builder.most(extent, 1)))
         before = builder.map(
             "sub", builder.map("add", builder.dim(extent), lengths), builder.scalar(1, DType.INT64)
@@ -172,13 +170,13 @@ def _split(builder: KernelBuilder, leaf: Leaf, operands: Operands) -> Ragged:
         begun = builder.map("mul", steps(builder, 1, 0, count), lengths)
         lengths = builder.map("min", builder.map("sub", builder.dim(extent), begun), lengths)
         return pieces(builder, x, axis, lengths, known)
-    below = builder.map("less", lengths, builder.scalar(0, DType.INT64), dtype=DType.BOOL)
+    below = builder.map("less", lengths, builder.scalar(0, DType.INT64))
     total, wrong = (
         reduced(builder, "add", each, [0], keep=False)
         for each in (lengths, builder.cast(below, DType.INT64))
     )
-    builder.expect(builder.map("equal", total, builder.dim(extent), dtype=DType.BOOL))
-    builder.expect(builder.map("equal", wrong, builder.scalar(0, DType.INT64), dtype=DType.BOOL))
+    builder.expect(builder.map("equal", total, builder.dim(extent)))
+    builder.expect(builder.map("equal", wrong, builder.scalar(0, DType.INT64)))
     return pieces(builder, x, axis, lengths, known)
 
 

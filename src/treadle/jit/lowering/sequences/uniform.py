@@ -213,9 +213,9 @@ def place_in(builder: KernelBuilder, position: Node, count: Number, most: Number
     if isinstance(found.op, Constant) and found.op.array >= 0:
         index = builder.number(found)
     else:
-        below = builder.map("less", found, builder.scalar(0, DType.INT64), dtype=DType.BOOL)
+        below = builder.map("less", found, builder.scalar(0, DType.INT64))
         from_end = builder.map("add", found, builder.dim(count))
-        index = builder.extent(builder.map("where", below, from_end, found, dtype=DType.INT64))
+        index = builder.extent(builder.map("where", below, from_end, found))
     builder.expect(builder.compare("less_equal", index, most))
     return index
 

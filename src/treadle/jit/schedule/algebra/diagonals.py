@@ -24,13 +24,12 @@ from treadle.jit.kernel.ir import (
     Kernel,
     Loop,
     Node,
-    Op,
     Result,
     ScanSlice,
-    Shape,
     View,
+    op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, loop_with
+from treadle.jit.kernel.rebuild import Rebuild, copied, loop_with
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes
 
@@ -83,8 +82,7 @@ def _rules(kernel: Kernel) -> Rules | None:
 
 
 def _items(loop: Node) -> Iterator[_Delayed]:
-    assert isinstance(loop.op, Loop)
-    for node in loop.op.body.nodes:
+    for node in op_of(loop, Loop).body.nodes:
         if node.op == _FORWARD and node.operands[0].home is loop.home:
             found = _delayed(node)
             if found is not None:
@@ -116,8 +114,7 @@ def _is_part(row: Node) -> bool:
 
 
 def _start(row: Node) -> int:
-    assert isinstance(row.op, View)
-    start = row.op.axes[0].offset
+    start = op_of(row, View).axes[0].offset
     assert isinstance(start, int)
     return start
 
@@ -131,8 +128,7 @@ class _Carried:
 
     def loop(self, rebuild: Rebuild, node: Node) -> Node:
         """Write a loop that carries its delayed items after its other states."""
-        op, builder = node.op, rebuild.builder
-        assert isinstance(op, Loop)
+        op, builder = op_of(node, Loop), rebuild.builder
         delayed = self.found.get(node, [])
         rows = [_row(rebuild, each) for each in delayed]
         borders = [builder.view(rebuild.nodes[d.border], (), (Axis(),)) for d in delayed]
@@ -153,20 +149,17 @@ class _Carried:
 
     def item(self, rebuild: Rebuild, node: Node) -> Node:
         """A delayed item is the carried value; others stay."""
-        (row,) = rebuild.operands(node)
-        return self.written.get(node) or _added(rebuild, row, node.op, rebuild.shape(node))
+        return self.written.get(node) or copied(rebuild, node)
 
     def result(self, rebuild: Rebuild, node: Node) -> Node:
         """A result, whose number is greater where it is stacked after more states."""
-        op = node.op
-        assert isinstance(op, Result)
+        op = op_of(node, Result)
         moved = Result(self._number(op.number, node.operands))
         return rebuild.builder.add(moved, node.dtype, rebuild.shape(node), *rebuild.operands(node))
 
     def extent(self, rebuild: Rebuild, node: Node) -> Node:
         """An extent of a carried value or of a result."""
-        op = node.op
-        assert isinstance(op, DimOf)
+        op = op_of(node, DimOf)
         if not node.operands:
             return rebuild.builder.param(op, DType.INT64, ())
         moved = replace(op, number=self._number(op.number, node.operands))
@@ -189,10 +182,4 @@ def _item_of(rebuild: Rebuild, row: Node) -> Node:
     """The item of a row in this iteration, which the body may take already."""
     block = rebuild.builder.block
     known = (node for node in block.nodes if node.op == _FORWARD and node.operands == (row,))
-    return next(known, None) or _added(rebuild, row, _FORWARD, ())
-
-
-def _added(rebuild: Rebuild, row: Node, op: Op, shape: Shape) -> Node:
-    item = Node(op, row.dtype, shape, (row,), rebuild.builder.block)
-    rebuild.builder.block.nodes.append(item)
-    return item
+    return next(known, None) or rebuild.builder.item(row)

@@ -98,7 +98,7 @@ def _element(builder: KernelBuilder, packed: Node) -> Node:
     """The float with the key in front of a packed number."""
     front = builder.map("shr", packed, builder.scalar(_POSITION_BITS, DType.INT64))
     key = builder.cast(front, DType.INT32)
-    is_below = builder.map("less", key, builder.scalar(0, DType.INT32), dtype=DType.BOOL)
+    is_below = builder.map("less", key, builder.scalar(0, DType.INT32))
     turned = builder.map("xor", key, builder.scalar(2**31 - 1, DType.INT32))
-    bits = builder.map("where", is_below, turned, key, dtype=DType.INT32)
+    bits = builder.map("where", is_below, turned, key)
     return builder.map("bits", bits, dtype=DType.FLOAT32)

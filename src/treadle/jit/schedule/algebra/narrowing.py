@@ -32,6 +32,7 @@ from treadle.jit.kernel.ir import (
     Scatter,
     Take,
     View,
+    op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, rebuilt
 from treadle.jit.kernel.traversal import all_nodes, yielded
@@ -110,7 +111,7 @@ def _is_long(node: Node) -> bool:
 def _carried_by(nodes: list[Node]) -> Mapping[Node, tuple[Node, Node]]:
     """The first and the next value of each carried one."""
     return {
-        state: (node.operands[node.op.has_trip + node.op.has_condition + number], after)
+        state: (node.operands[node.op.heads + number], after)
         for node in nodes
         if isinstance(node.op, Loop)
         for number, (state, after) in enumerate(zip(node.op.states, node.op.nexts, strict=True))
@@ -324,11 +325,10 @@ class _Writer:
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
         """A loop that carries narrow values; others are copied."""
-        op = node.op
-        assert isinstance(op, Loop)
+        op = op_of(node, Loop)
         if not any(state in self.types for state in op.states):
             return copied(rebuild, node)
-        heads = op.has_trip + op.has_condition
+        heads = op.heads
         body = rebuild.write_inside(op.body)
         given = list(rebuild.operands(node))
         states, nexts = ([rebuild.nodes[each] for each in ends] for ends in (op.states, op.nexts))

@@ -99,7 +99,7 @@ def _compared(builder: KernelBuilder, number: Node, test: _Test) -> Node:
     if odd == 1:
         mask = builder.scalar(test.divisor - 1, dtype)
         rest = builder.scalar(test.remainder, dtype)
-        return builder.map("equal", builder.map("and", number, mask), rest, dtype=DType.BOOL)
+        return builder.map("equal", builder.map("and", number, mask), rest)
     inverse, whole = pow(odd, -1, 1 << width), 1 << width
     first = -((test.remainder - lowest) // test.divisor)
     last = (highest - test.remainder) // test.divisor
@@ -109,9 +109,7 @@ def _compared(builder: KernelBuilder, number: Node, test: _Test) -> Node:
     product = builder.map("mul", bare, builder.scalar(inverse % whole, unsigned))
     moved = builder.map("add", product, builder.scalar(shift % whole, unsigned))
     turned = _rotated(builder, moved, zeros)
-    return builder.map(
-        "less_equal", turned, builder.scalar(last - first, unsigned), dtype=DType.BOOL
-    )
+    return builder.map("less_equal", turned, builder.scalar(last - first, unsigned))
 
 
 def _rotated(builder: KernelBuilder, number: Node, by: int) -> Node:

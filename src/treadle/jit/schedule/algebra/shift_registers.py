@@ -8,7 +8,7 @@ The next value then says which elements it keeps, as `layouts/windows.py` looks 
 from __future__ import annotations
 
 from treadle.jit.kernel.dce import remove_dead_nodes
-from treadle.jit.kernel.ir import Axis, Concat, Kernel, Loop, Node, View, static_shape
+from treadle.jit.kernel.ir import Axis, Concat, Kernel, Loop, Node, View, op_of, static_shape
 from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
 from treadle.jit.kernel.traversal import all_nodes
 
@@ -47,17 +47,14 @@ def _is_cut_out(state: Node, after: Node) -> bool:
 
 
 def _length(node: Node, row: Node) -> int:
-    assert isinstance(row.op, Concat)
-    return static_shape(node)[row.op.axis]
+    return static_shape(node)[op_of(row, Concat).axis]
 
 
 def _joined(rebuild: Rebuild, after: Node) -> Node:
     """The rows of the state that stay, and the new ones, in their order."""
     (row,), builder = after.operands, rebuild.builder
-    assert isinstance(row.op, Concat)
-    assert isinstance(after.op, View)
-    axis = row.op.axis
-    start = after.op.axes[axis].offset
+    axis = op_of(row, Concat).axis
+    start = op_of(after, View).axes[axis].offset
     new = row.operands[bool(start)]
     state = row.operands[not start]
     shape = list(static_shape(state))

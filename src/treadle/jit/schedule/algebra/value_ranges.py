@@ -165,7 +165,7 @@ class ValueRanges:
     def _write_loop(self, node: Node, op: Loop) -> None:
         """Find bounds of the carried values that hold before and after every iteration."""
         self._loops[op.body] = op
-        first = dict(zip(op.states, node.operands[op.has_trip + op.has_condition :], strict=True))
+        first = dict(zip(op.states, node.operands[op.heads :], strict=True))
         initial = {s: self.known[first[s]] for s in op.states if first[s] in self.known}
         found, after = initial, self._after(op, initial)
         for turn in range(_ROUNDS):

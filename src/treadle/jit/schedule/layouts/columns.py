@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from treadle.jit.kernel.ir import Kernel, Loop, Node, Number, ScanSlice, Shape
+from treadle.jit.kernel.ir import Kernel, Loop, Node, Number, ScanSlice, Shape, op_of
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, grows
 from treadle.jit.schedule.loops.facts import read_result
 from treadle.jit.schedule.storage import (
@@ -59,8 +59,7 @@ class Columns:
 
 def columns_of(node: Node, kernel: Kernel, order: MemoryOrder) -> Columns:
     """The columns of a loop that does not run tile by tile."""
-    op = node.op
-    assert isinstance(op, Loop)
+    op = op_of(node, Loop)
     items = (each for each in op.body.nodes if isinstance(each.op, ScanSlice))
     numbers = range(len(op.states), len(op.states) + len(op.stacks))
     return Columns(
@@ -74,8 +73,7 @@ def columns_of(node: Node, kernel: Kernel, order: MemoryOrder) -> Columns:
 
 
 def _is_column(item: Node, order: MemoryOrder) -> bool:
-    op, source = item.op, item.operands[0]
-    assert isinstance(op, ScanSlice)
+    op, source = op_of(item, ScanSlice), item.operands[0]
     storage_of = order.storage.storage_of
     if storage_of[item] is not Storage.INLINE:
         return False

@@ -18,6 +18,7 @@ from treadle.jit.kernel.ir import (
     Stack,
     View,
 )
+from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.facts import is_extent_of
@@ -133,7 +134,5 @@ def grows(part: Node) -> bool:
 
 def _growing_stack(node: Node) -> Stack | None:
     """The stacked output that a node is, if its memory grows."""
-    if not isinstance(node.op, Result) or not isinstance(node.operands[0].op, Loop):
-        return None
-    loop, number = node.operands[0].op, node.op.number - len(node.operands[0].op.states)
-    return loop.stacks[number] if number >= 0 and grows(node) else None
+    stack = stack_of(node)
+    return stack if stack is not None and grows(node) else None

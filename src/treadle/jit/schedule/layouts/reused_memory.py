@@ -24,6 +24,7 @@ from treadle.jit.kernel.ir import (
     Result,
     Scatter,
     Take,
+    op_of,
 )
 from treadle.jit.kernel.traversal import inner_blocks, yielded
 from treadle.jit.schedule.carried_storage import DoubleBuffer, SingleBuffer
@@ -185,12 +186,10 @@ class _Reuse:
         )
 
     def _loop(self, node: Node, results: Mapping[Node, Node]) -> None:
-        op = node.op
-        assert isinstance(op, Loop)
+        op = op_of(node, Loop)
         carried = [self.memory.carried[state] for state in op.states]
         for part, base in results.items():
-            assert isinstance(part.op, Result)
-            if isinstance(carried[part.op.number], SingleBuffer | DoubleBuffer):
+            if isinstance(carried[op_of(part, Result).number], SingleBuffer | DoubleBuffer):
                 self._take(part, base)
         into = update_chains(op)
         self.block(op.body, _Chains(into))
@@ -221,16 +220,14 @@ class _Reuse:
         return self._holder(node) in changed
 
     def _branch(self, node: Node, chains: _Chains, order: ReadOrder) -> None:
-        op, results = node.op, self._results(node, chains, order)
-        assert isinstance(op, Branch)
+        op, results = op_of(node, Branch), self._results(node, chains, order)
         for part, base in results.items():
             self._take(part, base)
         for block in inner_blocks(node):
             over, anew = set(chains.over), {}
             for part, base in results.items():
-                assert isinstance(part.op, Result)
                 over |= {(r, base) for r in self._readers(base) if not _is_inside(r, (block,))}
-                result = computed_anew(op, block, part.op.number)
+                result = computed_anew(op, block, op_of(part, Result).number)
                 if result is not None:
                     anew[result] = base
             into = chains.into if results else {}
@@ -240,8 +237,7 @@ class _Reuse:
 def _ends(node: Node, part: Node) -> tuple[Node, Node]:
     """The values that both sides of a Branch return for this result."""
     assert isinstance(node.op, Branch)
-    assert isinstance(part.op, Result)
-    number = part.op.number
+    number = op_of(part, Result).number
     return node.op.then_results[number], node.op.otherwise_results[number]
 
 

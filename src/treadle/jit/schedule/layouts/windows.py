@@ -62,7 +62,7 @@ def filters_windows(loop: Loop, kernel: Kernel) -> bool:
 
 def obstacle_to_lanes(loop: Loop, kernel: Kernel) -> str:
     """Why iterations must be counted one by one; "" if they need not."""
-    if loop.has_condition or loop.next_condition is not None:
+    if not loop.is_counted:
         return "it has a condition"
     if kernel.limits_memory or kernel.is_profiled:
         return "each iteration is measured"
@@ -85,8 +85,7 @@ def is_long(body: Block) -> bool:
 def window_of(loop: Loop, number: int) -> Window | None:
     """The window that a carried value is: all but one of its rows move on by one."""
     state, after = loop.states[number], loop.nexts[number]
-    is_counted = not loop.has_condition and loop.next_condition is None
-    if not (is_counted and state.is_static and state.shape and isinstance(after.op, Concat)):
+    if not (loop.is_counted and state.is_static and state.shape and isinstance(after.op, Concat)):
         return None
     if len(after.operands) != 2 or loop.nexts.count(after) > 1:
         return None

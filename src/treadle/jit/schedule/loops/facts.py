@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from treadle.jit.kernel.ir import DimOf, Elementwise, Kernel, Loop, Node, Result, Stack, SymbolicDim
+from treadle.jit.kernel.ir import (
+    DimOf,
+    Elementwise,
+    Kernel,
+    Loop,
+    Node,
+    Result,
+    Stack,
+    SymbolicDim,
+    op_of,
+)
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable
@@ -27,8 +37,7 @@ class LoopFacts:
     @property
     def op(self) -> Loop:
         """The loop's operation."""
-        assert isinstance(self.node.op, Loop)
-        return self.node.op
+        return op_of(self.node, Loop)
 
     @cached_property
     def dependence(self) -> LoopDependence:
@@ -63,9 +72,8 @@ def read_result(storage: StorageMap, kernel: Kernel, node: Node, number: int) ->
 
 def has_vector_form(node: Node) -> bool:
     """Whether several elements of an Elementwise can be computed at once."""
-    assert isinstance(node.op, Elementwise)
     operands = tuple(operand.dtype for operand in node.operands)
-    return FUNCTIONS[node.op.function].has_vector_form(operands, node.dtype)
+    return FUNCTIONS[op_of(node, Elementwise).function].has_vector_form(operands, node.dtype)
 
 
 def is_extent_of(extent: int | SymbolicDim, part: Node) -> bool:

@@ -23,6 +23,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
     View,
+    op_of,
 )
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.associative_step import linear_nodes
@@ -52,14 +53,13 @@ class ParallelPrefix:
     @property
     def op(self) -> Loop:
         """The loop's operation."""
-        assert isinstance(self.node.op, Loop)
-        return self.node.op
+        return op_of(self.node, Loop)
 
 
 def parallel_prefix_of(facts: LoopFacts) -> ParallelPrefix | str:
     """The recurrences of a loop, or why they are not computed by a parallel prefix."""
     op, lanes = facts.op, facts.target.vector_bytes // _LANE_BYTES
-    if not op.states or op.has_condition or op.next_condition is not None:
+    if not op.states or not op.is_counted:
         return "it carries nothing, or has a condition"
     if lanes < _MIN_LANES:
         return "the vectors of this machine are short"

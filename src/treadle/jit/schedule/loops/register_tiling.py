@@ -28,6 +28,7 @@ from treadle.jit.kernel.ir import (
     Reshape,
     ScanSlice,
     View,
+    op_of,
     static_shape,
 )
 from treadle.jit.kernel.traversal import word_of
@@ -67,14 +68,13 @@ class RegisterTiling:
     @property
     def op(self) -> Loop:
         """The loop's operation."""
-        assert isinstance(self.node.op, Loop)
-        return self.node.op
+        return op_of(self.node, Loop)
 
 
 def register_tiling_of(facts: LoopFacts) -> RegisterTiling | str:
     """The register tiles of a loop, or why it has none."""
     op = facts.op
-    if op.has_condition or op.next_condition is not None:
+    if not op.is_counted:
         return "it has a condition"
     arrays = [k for k, state in enumerate(op.states) if not state.is_single]
     shapes = {op.states[k].shape for k in arrays}

@@ -29,6 +29,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
     View,
+    op_of,
 )
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import word_of
@@ -59,19 +60,17 @@ class Wavefront:
     @property
     def outer(self) -> Loop:
         """The loop over rows."""
-        assert isinstance(self.rows.op, Loop)
-        return self.rows.op
+        return op_of(self.rows, Loop)
 
     @property
     def inner(self) -> Loop:
         """The loop along a row."""
-        assert isinstance(self.along.op, Loop)
-        return self.along.op
+        return op_of(self.along, Loop)
 
     @property
     def initials(self) -> tuple[Node, ...]:
         """The first values of what the inner loop carries."""
-        return self.along.operands[self.inner.has_trip :]
+        return self.along.operands[self.inner.heads :]
 
     @property
     def own(self) -> list[Node]:
@@ -86,7 +85,7 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     inside = [node for node in outer.body.nodes if isinstance(node.op, Loop | Branch)]
     if len(inside) != 1 or not isinstance(inside[0].op, Loop):
         return "it is not around a single loop"
-    if outer.has_condition or outer.next_condition is not None:
+    if not outer.is_counted:
         return "it has a condition"
     along, inner = inside[0], inside[0].op
     if not _is_plain(inner) or not isinstance(inner.length, int):
@@ -99,7 +98,7 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     if not all(_is_table(stack, after) for stack in outer.stacks):
         return "it stacks something else than its rows, one below the other"
     lanes = _lanes(outer, inner, facts.target)
-    initials = along.operands[inner.has_trip :]
+    initials = along.operands[inner.heads :]
     numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
     grid = Wavefront(facts.node, along, rows[0], inner.length, lanes, numbers)
     if inner.length < 2 * lanes:
@@ -128,8 +127,8 @@ def _shift(node: Node) -> int | str:
 
 def _is_plain(inner: Loop) -> bool:
     """A Scan that stacks one scalar and carries scalars."""
-    is_counted = not inner.has_trip or inner.extent == inner.length
-    if not is_counted or inner.has_condition or inner.next_condition is not None:
+    is_known = not inner.has_trip or inner.extent == inner.length
+    if not is_known or not inner.is_counted:
         return False
     is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
     values = (*inner.states, *(stack.element for stack in inner.stacks))
