@@ -18,9 +18,10 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Node
 
-Lowering = Callable[
-    [KernelBuilder, Sequence[Any], Mapping[str, Any]], "Node | Sequence[Node | None]"
-]
+Operands = Sequence[Any]
+"""A node for each operand, None for an absent one."""
+Attributes = Mapping[str, Any]
+Lowering = Callable[[KernelBuilder, Operands, Attributes], "Node | Sequence[Node | None]"]
 NARROW = (DType.FLOAT16, DType.BFLOAT16)
 TABLE: dict[tuple[str, int], Lowering] = {}
 """Lowerings of the standard's own domain."""
@@ -58,7 +59,7 @@ def in_float32_except_float16(lowering: Lowering) -> Lowering:
 
 def _computed_wide(lowering: Lowering, dtypes: Sequence[DType]) -> Lowering:
     def lowered(
-        builder: KernelBuilder, operands: Sequence[Any], attributes: Mapping[str, Any]
+        builder: KernelBuilder, operands: Operands, attributes: Attributes
     ) -> Node | Sequence[Node | None]:
         narrow = operands[0].dtype
         if narrow not in dtypes:

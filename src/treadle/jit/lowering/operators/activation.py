@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
+from treadle.jit.lowering.registry import (
+    NARROW,
+    Attributes,
+    Operands,
+    as_floats,
+    in_float32,
+    lowers,
+)
 
-Operands = Sequence[Node]
-Attributes = Mapping[str, Any]
 FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 

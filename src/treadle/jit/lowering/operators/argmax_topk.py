@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,11 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import ArgTopK, Axis, Cumulative, Gather, Node, Number
-from treadle.jit.lowering.counted_loop import Nodes
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import same, steps
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.registry import NARROW, lowers
+from treadle.jit.lowering.registry import NARROW, Attributes, Operands, lowers
 
-Attributes = Mapping[str, Any]
 _MAX_EXTENT = 2**31
 """The greatest extent of the axis: positions fit into half of a 64-bit sort key."""
 _SHORT = 16
@@ -79,7 +76,7 @@ def _packed(
 
 
 def _extreme(
-    function: str, builder: KernelBuilder, operands: Nodes, attributes: Attributes
+    function: str, builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
     x = operands[0]
     axis = nonnegative_axis(attributes["axis"], len(x.shape))
@@ -105,9 +102,9 @@ for _op, _function in (("ArgMax", "max"), ("ArgMin", "min")):
 
 
 @lowers("Hardmax", 13)
-def hardmax(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def hardmax(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """1 at the first largest element along the axis, 0 elsewhere."""
-    x = operands[0]
+    x: Node = operands[0]
     axis = nonnegative_axis(attributes["axis"], len(x.shape))
     if not x.shape or 0 in x.shape:
         return x
@@ -118,24 +115,24 @@ def hardmax(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
 
 
 @lowers("TopK", 11, 24)
-def top_k(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+def top_k(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """The k largest or smallest in order, and their indices; equal ones by index."""
     return _selected(builder, operands[0], _count(builder, operands), attributes)
 
 
 @lowers("TopK", 10)
-def top_k_10(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+def top_k_10(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """TopK before opset 11: the largest only."""
     return _selected(builder, operands[0], _count(builder, operands), {**attributes, "largest": 1})
 
 
 @lowers("TopK", 1)
-def top_k_1(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+def top_k_1(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """TopK-1: k is an attribute."""
     return _selected(builder, operands[0], attributes["k"], {**attributes, "largest": 1})
 
 
-def _count(builder: KernelBuilder, operands: Nodes) -> Number:
+def _count(builder: KernelBuilder, operands: Operands) -> Number:
     counts = builder.elements(operands[1], "k")
     (count,) = counts
     return count if isinstance(count, int) else builder.extent(count)
@@ -184,7 +181,7 @@ def _axis(builder: KernelBuilder, along: Node, rank: int) -> int:
 
 
 def _running(
-    function: str, builder: KernelBuilder, operands: Nodes, attributes: Attributes
+    function: str, builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
     x = operands[0]
     if not x.shape or x.dtype is DType.BOOL:

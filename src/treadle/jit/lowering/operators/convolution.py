@@ -6,9 +6,8 @@ weights, computed in one fused nest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -23,10 +22,8 @@ from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.normalize import mean_of, per_channel
 from treadle.jit.lowering.operators.padding import padded
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.registry import in_float32, lowers
+from treadle.jit.lowering.registry import Attributes, Operands, in_float32, lowers
 
-Attributes = Mapping[str, Any]
-Operands = Sequence[Any]
 _MAX_TERMS = 64
 """Products for one element of the result; a larger convolution is a host call."""
 _MAX_CHANNELS = 8

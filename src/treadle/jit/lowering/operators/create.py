@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 
 from treadle import ops
@@ -13,16 +10,14 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Iota, Node, Number
 from treadle.jit.lowering.operators.layout import extent_of
-from treadle.jit.lowering.registry import NARROW, lowers
+from treadle.jit.lowering.registry import NARROW, Attributes, Operands, lowers
 
 _WHOLE = (DType.INT16, DType.INT32, DType.INT64)
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
 @lowers("ConstantOfShape", 9, 20, 21, 23, 24, 25)
-def constant_of_shape(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
-) -> Node:
+def constant_of_shape(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """A tensor filled with one value, 0.0 by default."""
     shape = [extent_of(builder, each) for each in builder.elements(operands[0], "a shape")]
     value = attributes.get("value")
@@ -31,7 +26,7 @@ def constant_of_shape(
 
 
 @lowers("Range", 11, 27)
-def range_(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
+def range_(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Start + i * delta; 16-bit floats are computed in the type that `stash_type` names."""
     given = operands[0].dtype
     stash = ops.element_from_proto(attributes.get("stash_type", 1))

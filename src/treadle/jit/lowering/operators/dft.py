@@ -10,9 +10,6 @@ matrices. Of N = P Q, with n = Q p + q and k = r + P s, it is two transforms wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 
 from treadle.ir import DType
@@ -22,9 +19,8 @@ from treadle.jit.kernel.ir import Axis, Concat, Node
 from treadle.jit.lowering.operators.gather_scatter import same
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.padding import padded
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
-Attributes = Mapping[str, Any]
 _MAX_DIRECT = 48
 """Elements of a signal up to which one product is quicker than two."""
 _MAX_PRODUCT = 512
@@ -32,14 +28,14 @@ _MAX_PRODUCT = 512
 
 
 @lowers("DFT", 17)
-def dft_17(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Node:
+def dft_17(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """The axis is an attribute."""
     signal, length = (*operands, None)[:2]
     return _dft(builder, signal, length, attributes["axis"], attributes)
 
 
 @lowers("DFT", 20)
-def dft(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Node:
+def dft(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """The axis is an operand."""
     signal, length, along = (*operands, None, None)[:3]
     axis = -2 if along is None else _known(builder, along, "the axis of a transform")

@@ -7,7 +7,6 @@ contracted by the product, others are batch axes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, packed
@@ -15,7 +14,7 @@ from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, MatMul, Node, Number
 from treadle.jit.lowering.operators.gather_scatter import same
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.registry import in_float32, lowers
+from treadle.jit.lowering.registry import Attributes, Operands, in_float32, lowers
 
 Letters = str
 Term = tuple[Node, Letters]
@@ -24,7 +23,7 @@ _ELLIPSIS_LABELS = "0123456789"
 
 @lowers("Einsum", 12, 28)
 @in_float32
-def einsum(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
+def einsum(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """numpy.einsum, whose notation the operator has."""
     terms, result = parsed(attributes["equation"], operands)
     extents = _extents(builder, terms, operands)
@@ -41,7 +40,7 @@ def einsum(builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping
     return _arranged(builder, node, letters, result)
 
 
-def parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Letters], Letters]:
+def parsed(equation: str, operands: Operands) -> tuple[list[Letters], Letters]:
     """The letters of each operand and of the result; an ellipsis becomes digits."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     written = left.split(",")
@@ -66,7 +65,7 @@ def parsed(equation: str, operands: Sequence[Node]) -> tuple[list[Letters], Lett
 
 
 def _extents(
-    builder: KernelBuilder, terms: Sequence[Letters], operands: Sequence[Node]
+    builder: KernelBuilder, terms: Sequence[Letters], operands: Operands
 ) -> dict[str, Number]:
     found: dict[str, Number] = {}
     for letters, node in zip(terms, operands, strict=True):

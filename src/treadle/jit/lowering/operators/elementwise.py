@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from functools import partial, reduce
-from typing import Any
 
 from treadle import ops
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Constant, Elementwise, Node
-from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
+from treadle.jit.lowering.registry import (
+    NARROW,
+    Attributes,
+    Operands,
+    as_floats,
+    in_float32,
+    lowers,
+)
 
-Operands = Sequence[Node]
-Attributes = Mapping[str, Any]
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
@@ -30,7 +33,8 @@ def _floating(function: str, builder: KernelBuilder, operands: Operands, _: Attr
 
 
 def _variadic(function: str, builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    return reduce(partial(builder.map, function), operands)
+    made: Node = reduce(partial(builder.map, function), operands)
+    return made
 
 
 _TABLES = (
@@ -229,7 +233,7 @@ def relu(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
 
 @lowers("Clip", 11, 12, 13)
 @in_float32
-def clip(builder: KernelBuilder, operands: Sequence[Node | None], _: Attributes) -> Node:
+def clip(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """min(max(x, low), high)."""
     x, low, high = (*operands, None, None)[:3]
     assert x is not None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,9 +25,8 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
-Attributes = Mapping[str, Any]
 _MOST_RUNS = 8
 """Runs of constant indices that are as many views."""
 _ML = "ai.onnx.ml"
@@ -50,7 +48,7 @@ def steps(builder: KernelBuilder, rank: int, axis: int, extent: Number) -> Node:
 
 
 @lowers("Gather", 1, 11, 13)
-def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+def gather(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """np.take(data, indices, axis)."""
     data, indices = operands
     axis = nonnegative_axis(attributes["axis"], len(data.shape))
@@ -64,7 +62,7 @@ def gather(builder: KernelBuilder, operands: Sequence[Node], attributes: Attribu
 
 @lowers("ArrayFeatureExtractor", 1, domain=_ML)
 def array_feature_extractor(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
+    builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
     """x[..., indices.ravel()]; a vector becomes a row of a table."""
     data, indices = operands
@@ -152,9 +150,7 @@ def _expect_within(builder: KernelBuilder, found: Number, given: Number) -> None
 
 
 @lowers("GatherElements", 11, 13)
-def gather_elements(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
-) -> Node:
+def gather_elements(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """result[i][j] = x[indices[i][j]][j] for axis 0."""
     data, indices = operands
     places = _along(builder, data, indices, attributes["axis"])
@@ -163,9 +159,7 @@ def gather_elements(
 
 @lowers("Scatter", 9, 11)
 @lowers("ScatterElements", 11, 13, 16, 18)
-def scatter_elements(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
-) -> Node:
+def scatter_elements(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """X with result[indices[i][j]][j] = updates[i][j] for axis 0."""
     data, indices, updates = operands
     places = _along(builder, data, indices, attributes["axis"])
@@ -213,7 +207,7 @@ def _columns(
 
 
 @lowers("GatherND", 11, 12, 13)
-def gather_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+def gather_nd(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Slices of x at index tuples, batch by batch."""
     data, indices = operands
     batch = attributes.get("batch_dims") or 0
@@ -225,7 +219,7 @@ def gather_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Attr
 
 
 @lowers("ScatterND", 11, 13, 16, 18)
-def scatter_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+def scatter_nd(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """X with slices at index tuples replaced."""
     data, indices, updates = operands
     places, columns = _columns(builder, data, indices, 0)
@@ -240,9 +234,7 @@ def scatter_nd(builder: KernelBuilder, operands: Sequence[Node], attributes: Att
 
 
 @lowers("ReverseSequence", 10, 28)
-def reverse_sequence(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes
-) -> Node:
+def reverse_sequence(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Reverse the first lengths[b] time steps of batch b."""
     x, lengths = operands
     given, rank = x.shape, len(x.shape)

@@ -7,10 +7,8 @@ integers: for 16 rows and a matrix of 256 x 256 the product takes half the time 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Constant, Node
 from treadle.jit.lowering.operators.matmul import product
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 _EXACT = 2**24
 """The largest sum up to which float32 represents all integers."""
@@ -97,7 +95,7 @@ def _part(builder: KernelBuilder, node: Node, axis: int, low: int, high: int) ->
 
 
 @lowers("MatMulInteger", 10)
-def matmul_integer(builder: KernelBuilder, operands: Sequence[Any], _: Mapping[str, Any]) -> Node:
+def matmul_integer(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """(A - its zero point) @ (B - its zero point) in int32; zero points by row and by column."""
     left, right, left_zero, right_zero = (*operands, None, None)[:4]
     return whole_product(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -25,11 +24,9 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.slice import axis_slice, sliced, strided, times_within
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 from treadle.messages import join_words
 
-Attributes = Mapping[str, Any]
-Nodes = Sequence[Any]
 _RESHAPES = (13, 14, 19, 21, 23, 24, 25)
 
 
@@ -38,7 +35,7 @@ def whole_numbers(node: Node | None, what: str) -> list[int] | None:
     return None if node is None else [int(n) for n in array_of(node, what).ravel()]
 
 
-def _list(operands: Nodes, number: int, attributes: Attributes, name: str) -> list[int] | None:
+def _list(operands: Operands, number: int, attributes: Attributes, name: str) -> list[int] | None:
     """Axes or sizes: an operand in new versions, an attribute in old ones."""
     if name in attributes:
         return list(attributes[name])
@@ -46,14 +43,14 @@ def _list(operands: Nodes, number: int, attributes: Attributes, name: str) -> li
 
 
 @lowers("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
-def identity(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
+def identity(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
     """The operand itself: values are never modified in place."""
     node: Node = operands[0]
     return node
 
 
 @lowers("Dropout", 7, 10, 12, 13, 22)
-def dropout(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
+def dropout(_: KernelBuilder, operands: Operands, __: Attributes) -> Node:
     """The operand, outside of training."""
     if len(operands) > 2 and operands[2] is not None and array_of(operands[2], "training").any():
         raise Declined("training")
@@ -62,7 +59,7 @@ def dropout(_: KernelBuilder, operands: Nodes, __: Attributes) -> Node:
 
 
 @lowers("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
-def constant(builder: KernelBuilder, _: Nodes, attributes: Attributes) -> Node:
+def constant(builder: KernelBuilder, _: Operands, attributes: Attributes) -> Node:
     """The tensor or number in its attribute."""
     if sum(attributes.get(name) is not None for name in attributes if name != "results") > 1:
         raise Declined("a constant with more than one value")
@@ -75,7 +72,7 @@ def constant(builder: KernelBuilder, _: Nodes, attributes: Attributes) -> Node:
 
 
 @lowers("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
-def shape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def shape(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """The extents, each an int or a scalar."""
     part = operands[0].shape[attributes.get("start") or 0 : attributes.get("end")]
     return listed(builder, part)
@@ -90,13 +87,13 @@ def listed(builder: KernelBuilder, numbers: Sequence[Number]) -> Node:
 
 
 @lowers("Size", 1, 13, 19, 21, 23, 24, 25)
-def size(builder: KernelBuilder, operands: Nodes, _: Attributes) -> Node:
+def size(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """The number of elements."""
     return builder.dim(builder.product(operands[0].shape))
 
 
 @lowers("Reshape", 5, *_RESHAPES)
-def reshape(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def reshape(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Reshape in row-major order; -1 is the rest, 0 the operand's own extent."""
     x, given = operands[0], operands[0].shape
     wanted = builder.elements(operands[1], "a shape")
@@ -146,7 +143,7 @@ def _rest(builder: KernelBuilder, given: Shape, others: Sequence[Number]) -> Num
 
 
 @lowers("Flatten", 1, 9, 11, *_RESHAPES[:1], *_RESHAPES[3:])
-def flatten(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def flatten(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Reshape to two axes: those before `axis`, and the rest."""
     given, axis = operands[0].shape, attributes["axis"]
     axis = axis + len(given) if axis < 0 else axis
@@ -156,7 +153,7 @@ def flatten(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> 
 
 
 @lowers("Squeeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
-def squeeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def squeeze(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Remove axes of extent 1."""
     given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     if axes is None:
@@ -179,7 +176,7 @@ def dropped(builder: KernelBuilder, node: Node, gone: Collection[int]) -> Node:
 
 
 @lowers("Unsqueeze", 1, 11, *_RESHAPES[:1], *_RESHAPES[3:])
-def unsqueeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def unsqueeze(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Insert axes of extent 1; they are positions in the result."""
     given, axes = operands[0].shape, _list(operands, 1, attributes, "axes")
     assert axes is not None
@@ -189,7 +186,7 @@ def unsqueeze(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -
 
 
 @lowers("Transpose", 1, 13, 21, 23, 24, 25)
-def transpose(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def transpose(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """result.shape[k] = operand.shape[perm[k]]."""
     given = operands[0].shape
     perm = attributes.get("perm") or range(len(given))[::-1]
@@ -201,7 +198,7 @@ def transpose(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -
 
 
 @lowers("Expand", 8, 13)
-def expand(builder: KernelBuilder, operands: Nodes, _: Attributes) -> Node:
+def expand(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """Broadcast to the shape, in both directions."""
     x = operands[0]
     target = [extent_of(builder, each) for each in builder.elements(operands[1], "a shape")]
@@ -225,7 +222,7 @@ def _spread(builder: KernelBuilder, given: Number, wanted: Number) -> Number:
 
 
 @lowers("Slice", 1, 10, 11, 13)
-def slice_(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def slice_(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """x[start:end:step] along each axis."""
     x: Node = operands[0]
     starts, ends = (
@@ -247,7 +244,7 @@ def slice_(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> N
 
 
 @lowers("Split", 2, 11, 13, 18)
-def split(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Sequence[Node]:
+def split(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """Parts along an axis: of given sizes, or equal ones."""
     x = operands[0]
     axis = nonnegative_axis(attributes.get("axis", 0), len(x.shape))
@@ -278,7 +275,7 @@ def _alike(builder: KernelBuilder, extent: Number, count: int, *, is_uneven: boo
 
 
 @lowers("Concat", 4, 11, 13)
-def concat(builder: KernelBuilder, operands: Nodes, attributes: Attributes) -> Node:
+def concat(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Concatenate along an axis."""
     axis = nonnegative_axis(attributes["axis"], len(operands[0].shape))
     return concat_along(builder, operands, axis)

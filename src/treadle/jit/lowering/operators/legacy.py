@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
-from treadle.jit.lowering.registry import TABLE, Lowering, lowers
+from treadle.jit.lowering.registry import TABLE, Attributes, Lowering, Operands, lowers
 
 
 def aligned(builder: KernelBuilder, left: Node, right: Node, axis: int | None) -> Node:
@@ -25,7 +24,7 @@ def aligned(builder: KernelBuilder, left: Node, right: Node, axis: int | None) -
 
 
 def _unbroadcast(
-    newer: Lowering, builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
+    newer: Lowering, builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node | Sequence[Node | None]:
     left, right = operands
     if not attributes.get("broadcast") and left.shape != right.shape:
@@ -42,7 +41,7 @@ for _op, *_versions in (
 
 @lowers("Concat", 1)
 def concat_1(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
+    builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node | Sequence[Node | None]:
     """Concat-1: the axis is 1 by default."""
     axis = attributes.get("axis")
@@ -53,7 +52,7 @@ def concat_1(
 
 @lowers("Reshape", 1)
 def reshape_1(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
+    builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node | Sequence[Node | None]:
     """Reshape-1: the new shape is an attribute."""
     shape = builder.constant(np.array(attributes.get("shape") or (), np.int64))
@@ -62,7 +61,7 @@ def reshape_1(
 
 @lowers("Split", 1)
 def split_1(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
+    builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node | Sequence[Node | None]:
     """Split-1: the lengths are an attribute or an operand; the axis is 0 by default."""
     given = {**attributes, "axis": attributes.get("axis") or 0}
@@ -70,8 +69,9 @@ def split_1(
 
 
 @lowers("Dropout", 1, 6)
-def dropout_1(_: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]) -> Node:
+def dropout_1(_: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Dropout-1: the operand, if the attribute disables training."""
     if not attributes["is_test"] or attributes["results"] > 1:
         raise Declined("training mode")
-    return operands[0]
+    node: Node = operands[0]
+    return node

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial, reduce
-from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node
 from treadle.jit.kernel.node_text import show_node
-from treadle.jit.lowering.registry import NARROW, as_floats, in_float32, lowers
+from treadle.jit.lowering.registry import (
+    NARROW,
+    Attributes,
+    Operands,
+    as_floats,
+    in_float32,
+    lowers,
+)
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 _MIN_SPLIT_ELEMENTS = 1024
@@ -84,16 +89,14 @@ def _parts(builder: KernelBuilder, left: Node, right: Node) -> list[tuple[Node, 
 
 
 @lowers("MatMul", 1, 9, 13)
-def matmul(builder: KernelBuilder, operands: Sequence[Node], _: Mapping[str, Any]) -> Node:
+def matmul(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """np.matmul."""
     return product(builder, *operands)
 
 
 @lowers("Gemm", 1, 6, 7, 9, 11, 13)
 @in_float32
-def gemm(
-    builder: KernelBuilder, operands: Sequence[Node | None], attributes: Mapping[str, Any]
-) -> Node:
+def gemm(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """Alpha * A @ B + beta * C."""
     left, right, added = (*operands, None)[:3]
     assert left is not None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
@@ -13,9 +10,7 @@ from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
-from treadle.jit.lowering.registry import lowers
-
-Attributes = Mapping[str, Any]
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 
 def nonzero_positions(builder: KernelBuilder, mask: Node) -> Node:
@@ -26,7 +21,7 @@ def nonzero_positions(builder: KernelBuilder, mask: Node) -> Node:
 
 
 @lowers("NonZero", 9, 13)
-def non_zero(builder: KernelBuilder, operands: Sequence[Node], _: Attributes) -> Node:
+def non_zero(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """The indices of nonzero elements: a column for each, a row for each axis."""
     (x,) = operands
     is_found = builder.map("not_equal", x, builder.scalar(0, x.dtype))
@@ -46,7 +41,7 @@ def non_zero(builder: KernelBuilder, operands: Sequence[Node], _: Attributes) ->
 
 
 @lowers("Compress", 9, 11, 28)
-def compress(builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes) -> Node:
+def compress(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """The items along an axis, or elements, whose condition is true."""
     data, condition = operands
     if len(condition.shape) != 1 or condition.dtype is not DType.BOOL:

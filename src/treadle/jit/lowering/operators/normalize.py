@@ -5,10 +5,9 @@ Statistics of 16-bit floats are computed in float32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
@@ -18,10 +17,15 @@ from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.argmax_topk import hardmax
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.registry import NARROW, TABLE, Lowering, in_float32, lowers
-
-Attributes = Mapping[str, Any]
-Operands = Sequence[Any]
+from treadle.jit.lowering.registry import (
+    NARROW,
+    TABLE,
+    Attributes,
+    Lowering,
+    Operands,
+    in_float32,
+    lowers,
+)
 
 
 def _stashed(builder: KernelBuilder, node: Node) -> Node:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,10 +14,8 @@ from treadle.jit.kernel.ir import Axis, Node, Number, SymbolicDim
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked, same, steps
 from treadle.jit.lowering.operators.layout import concat_along, extent_of, whole_numbers
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
-Attributes = Mapping[str, Any]
-Operands = Sequence[Any]
 Widths = tuple[Number, Number]
 
 

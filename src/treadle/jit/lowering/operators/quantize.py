@@ -6,8 +6,7 @@ element types, a precision of one's own and blocks that do not come out even are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from treadle.jit.kernel.ir import Node
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.integer_product import centred, whole_product
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.registry import Lowering, lowers
+from treadle.jit.lowering.registry import Attributes, Lowering, Operands, lowers
 from treadle.ops import element_from_proto
 
-Attributes = Mapping[str, Any]
-Operands = Sequence[Any]
 _VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
 _WHOLE = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 _FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)

@@ -18,9 +18,14 @@ from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.gather_scatter import same, steps
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.operators.matmul import product
-from treadle.jit.lowering.registry import NARROW, in_float32_except_float16, lowers
+from treadle.jit.lowering.registry import (
+    NARROW,
+    Attributes,
+    Operands,
+    in_float32_except_float16,
+    lowers,
+)
 
-Attributes = Mapping[str, Any]
 Activation = Callable[[Node], Node]
 Cell = Callable[[Node, Nodes], Nodes]
 Formula = Callable[[Numbers, Node, Any, Any], Node]
@@ -114,9 +119,7 @@ class Recurrence:
         return node if bias is None else self.n.add(node, bias)
 
 
-def _recurrence(
-    builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes
-) -> Recurrence:
+def _recurrence(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Recurrence:
     x, w, r, bias, lengths, *initials = (*operands, *(None,) * 8)[:8]
     if attributes.get("layout"):
         x = swapped(builder, x)
@@ -227,7 +230,7 @@ def _from_input(recurrence: Recurrence, number: int, gates: int, bias: Node | No
 
 @lowers("RNN", 1, 7, 14, 22)
 @in_float32_except_float16
-def rnn(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
+def rnn(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """H = f(X W' + H R' + Wb + Rb)."""
     r = _recurrence(builder, operands, attributes)
     functions = r.activations(["Tanh"])
@@ -246,7 +249,7 @@ def rnn(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes)
 
 @lowers("GRU", 1, 3, 7, 14, 22)
 @in_float32_except_float16
-def gru(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
+def gru(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """GRU with gates z, r and h; `linear_before_reset` decides if r applies before or after R."""
     r = _recurrence(builder, operands, attributes)
     functions, size = r.activations(["Sigmoid", "Tanh"]), r.hidden
@@ -280,7 +283,7 @@ def gru(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes)
 
 @lowers("LSTM", 1, 7, 14, 22)
 @in_float32_except_float16
-def lstm(builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes) -> Sequence[Node]:
+def lstm(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """Gates i, o, f and c; peepholes let i, f and o see the cell state."""
     r = _recurrence(builder, operands, attributes)
     functions, n = r.activations(["Sigmoid", "Tanh", "Tanh"]), r.n

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
@@ -13,9 +12,8 @@ from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, Number, Reduce, SymbolicDim
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.layout import dropped, whole_numbers
-from treadle.jit.lowering.registry import as_floats, in_float32, lowers
+from treadle.jit.lowering.registry import Attributes, Operands, as_floats, in_float32, lowers
 
-Attributes = Mapping[str, Any]
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
 
@@ -114,7 +112,7 @@ def _log_sum_exp(builder: KernelBuilder, node: Node, axes: Sequence[int], keep: 
 
 
 def _reduction(
-    form: Form, builder: KernelBuilder, operands: Sequence[Any], attributes: Attributes
+    form: Form, builder: KernelBuilder, operands: Operands, attributes: Attributes
 ) -> Node:
     x = operands[0]
     rank = len(x.shape)
@@ -140,10 +138,10 @@ for _op, _form, *_versions in (
 
 
 def _softmax(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Attributes, *, is_log: bool
+    builder: KernelBuilder, operands: Operands, attributes: Attributes, *, is_log: bool
 ) -> Node:
     """exp(x - max(x)) over its sum, or x - max(x) - log(sum(exp(x - max(x))))."""
-    x = operands[0]
+    x: Node = operands[0]
     axes = [nonnegative_axis(attributes["axis"], len(x.shape))]
     if 0 in x.shape:
         return x

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
@@ -12,16 +9,14 @@ from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.operators.slice import axis_slice
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 _LAST = 3
 """The axis of the elements of a head, once heads have an axis."""
 
 
 @lowers("RotaryEmbedding", 23)
-def rotary_embedding(
-    builder: KernelBuilder, operands: Sequence[Any], attributes: Mapping[str, Any]
-) -> Node:
+def rotary_embedding(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """The formula of its schema; elements beyond `rotary_embedding_dim` stay as they are."""
     node, cosines, sines, positions = (*operands, None)[:4]
     heads, heads_axis = _with_heads(builder, node, attributes.get("num_heads", 0))

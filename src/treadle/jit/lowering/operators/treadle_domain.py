@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
 from treadle.jit.kernel.node_text import show_node
-from treadle.jit.lowering.registry import lowers
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 
 @lowers("SequenceLength", 1, domain="treadle")
-def sequence_length(
-    builder: KernelBuilder, operands: Sequence[Node], attributes: Mapping[str, Any]
-) -> Node:
+def sequence_length(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
     """The length of a row, as int64[1], if it is from 0 to the one extent of its sequences."""
     length, *extents = operands
     if length.dtype is not DType.INT64 or length.shape:

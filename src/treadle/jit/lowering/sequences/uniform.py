@@ -7,9 +7,6 @@ range fail a guard: the interpreter reports the error. A full optional is its el
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 
 from treadle import ir, ops
@@ -30,10 +27,7 @@ from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.operators.slice import axis_slice
-from treadle.jit.lowering.registry import lowers
-
-Attributes = Mapping[str, Any]
-Operands = Sequence[Any]
+from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 
 def empty(builder: KernelBuilder, dtype: DType, shape: Shape) -> Node:
