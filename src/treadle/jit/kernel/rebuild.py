@@ -6,7 +6,7 @@ the builder, which simplifies views of replaced nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from treadle.jit.kernel.ir import (
     Node,
     Number,
     Op,
+    Result,
     ScanSlice,
     Scatter,
     Stack,
@@ -42,12 +43,16 @@ Rule = Callable[["Rebuild", Node], Node]
 
 @dataclass(eq=False, slots=True)
 class Rebuild:
-    """A kernel under reconstruction: the replacements of the old nodes and dims."""
+    """A kernel under reconstruction: the replacements of the old nodes and dims.
+
+    `numbers` are the new numbers of the results of old loops, of those that have others.
+    """
 
     builder: KernelBuilder
     rules: Mapping[type, Rule]
     nodes: dict[Node, Node] = field(default_factory=dict)
     dims: dict[SymbolicDim, Number] = field(default_factory=dict)
+    numbers: dict[Node, Sequence[int]] = field(default_factory=dict)
 
     def number(self, number: Any) -> Any:
         """An extent or an offset in the new kernel; None stays None."""
@@ -115,7 +120,7 @@ def copied(rebuild: Rebuild, node: Node) -> Node:
             return write_loop(rebuild, node, node.op)
         case Branch():
             return write_branch(rebuild, node)
-    op = _op(rebuild, node.op)
+    op = _op(rebuild, node)
     return builder.add(op, node.dtype, rebuild.shape(node), *rebuild.operands(node))
 
 
@@ -132,9 +137,12 @@ def new_axes(rebuild: Rebuild, axes: Any) -> tuple[Any, ...]:
     )
 
 
-def _op(rebuild: Rebuild, op: Op) -> Op:
-    """The operation with the dims of the new kernel."""
+def _op(rebuild: Rebuild, node: Node) -> Op:
+    """The operation with the dims and the numbers of the new kernel."""
+    op = node.op
     match op:
+        case Result(number=number) | DimOf(number=number) if node.operands[0] in rebuild.numbers:
+            return replace(op, number=rebuild.numbers[node.operands[0]][number])
         case Gather() | Scatter():
             return replace(op, axes=new_axes(rebuild, op.axes))
         case HostCall():

@@ -20,7 +20,7 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, Rule, loop_with
+from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class CarriedRewrite:
                 first, form = made.numbers[number], self.forms[state]
                 parts = [_last(builder, loop, states[first + k]) for k in range(len(form.shapes))]
                 made.lasts[number] = _whole(builder, parts, form, state, made.initials[number])
-        self.written[node] = made
+        self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
 
     def _numbers(self, op: Loop) -> list[int]:
@@ -128,13 +128,7 @@ class CarriedRewrite:
 
     def _result(self, rebuild: Rebuild, node: Node) -> Node:
         """A result of a loop, of a branch or of a call."""
-        op, (source,) = op_of(node, Result), node.operands
-        found = self.written.get(source)
-        if found is not None and op.number in found.lasts:
-            return found.lasts[op.number]
-        number = op.number if found is None else found.numbers[op.number]
-        shape = rebuild.shape(node)
-        return rebuild.builder.add(Result(number), node.dtype, shape, rebuild.nodes[source])
+        return self._last(node, op_of(node, Result).number) or copied(rebuild, node)
 
     def _extent(self, rebuild: Rebuild, node: Node) -> Node:
         """An extent of a carried value or of a result."""
@@ -146,12 +140,13 @@ class CarriedRewrite:
                 return builder.dim(made.initials[op.number].shape[op.axis])
             axis = op.axis if form is None or not form.kept else form.kept.index(op.axis)
             return builder.param(DimOf(made.numbers[op.number], axis), DType.INT64, ())
-        (source,) = node.operands
-        found = self.written.get(source)
-        if found is not None and op.number in found.lasts:
-            return builder.dim(found.lasts[op.number].shape[op.axis])
-        number = op.number if found is None else found.numbers[op.number]
-        return builder.add(DimOf(number, op.axis), DType.INT64, (), rebuild.nodes[source])
+        last = self._last(node, op.number)
+        return copied(rebuild, node) if last is None else builder.dim(last.shape[op.axis])
+
+    def _last(self, node: Node, number: int) -> Node | None:
+        """The last value, in its old form, whose result or extent a node is."""
+        found = self.written.get(node.operands[0])
+        return None if found is None else found.lasts.get(number)
 
 
 def _number(state: Node) -> int:

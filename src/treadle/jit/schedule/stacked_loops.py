@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 
 from treadle.jit.kernel.costs import L1_BYTES, LARGE_MATRIX
 from treadle.jit.kernel.ir import (
@@ -205,12 +206,10 @@ class _FusedLoop:
 
     def result(self, rebuild: Rebuild, node: Node) -> Node:
         """A result; those of the first loop are written after the second."""
-        if node.operands[0] is self.first:
-            if self.second in rebuild.nodes:
-                return self._result(rebuild, node)
+        if node.operands[0] is self.first and self.second not in rebuild.nodes:
             self.results.append(node)
             return node
-        return self._result(rebuild, node)
+        return copied(rebuild, node)
 
     def _both(self, rebuild: Rebuild) -> Node:
         one, other = self.ops
@@ -234,28 +233,19 @@ class _FusedLoop:
         (trip, given), (other_trip, other_given) = map(_operands, (self.first, self.second))
         operands = [*(trip or other_trip), *given, *other_given]
         both = builder.add(op, self.second.dtype, (), *(rebuild.nodes[o] for o in operands))
-        rebuild.nodes[self.second] = both
+        rebuild.nodes[self.first] = rebuild.nodes[self.second] = both
+        rebuild.numbers[self.first], rebuild.numbers[self.second] = self._numbers()
         for result in self.results:
-            rebuild.nodes[result] = self._result(rebuild, result)
+            rebuild.nodes[result] = copied(rebuild, result)
         return both
 
-    def _result(self, rebuild: Rebuild, node: Node) -> Node:
-        source, number = node.operands[0], op_of(node, Result).number
-        if source in (self.first, self.second):
-            number = self._number(source, number)
-            source = self.second
-        return rebuild.builder.add(
-            Result(number), node.dtype, rebuild.shape(node), rebuild.nodes[source]
-        )
-
-    def _number(self, loop: Node, number: int) -> int:
-        """The number of a result in the loop of both."""
+    def _numbers(self) -> tuple[list[int], list[int]]:
+        """The numbers of the results of both in their loop: all states, and then all stacks."""
         one, other = self.ops
-        own, before = (one, 0) if loop is self.first else (other, len(one.states))
-        if number < len(own.states):
-            return before + number
-        stacks_before = 0 if loop is self.first else len(one.stacks)
-        return len(one.states) + len(other.states) + stacks_before + number - len(own.states)
+        parts = one.states, other.states, one.stacks, other.stacks
+        ends = accumulate(map(len, parts), initial=0)
+        first, second, *stacks = (list(range(*pair)) for pair in pairwise(ends))
+        return first + stacks[0], second + stacks[1]
 
 
 def _operands(loop: Node) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

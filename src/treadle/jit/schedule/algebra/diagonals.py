@@ -10,21 +10,18 @@ dependences are those that `loops/wavefront.py` looks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     Axis,
     Branch,
     CarriedArg,
     Concat,
-    DimOf,
     HostCall,
     Kernel,
     Loop,
     Node,
-    Result,
     ScanSlice,
     View,
     op_of,
@@ -78,7 +75,7 @@ def _rules(kernel: Kernel) -> Rules | None:
     if not found:
         return None
     writer = _Carried(found)
-    return {Loop: writer.loop, ScanSlice: writer.item, Result: writer.result, DimOf: writer.extent}
+    return {Loop: writer.loop, ScanSlice: writer.item}
 
 
 def _items(loop: Node) -> Iterator[_Delayed]:
@@ -145,30 +142,13 @@ class _Carried:
         nexts = [rebuild.nodes[after] for after in op.nexts]
         states += [self.written[each.item] for each in delayed]
         made = loop_with(rebuild, op, body, tuple(states), (*nexts, *items))
+        stacks = range(len(states), len(states) + len(op.stacks))
+        rebuild.numbers[node] = [*range(len(op.states)), *stacks]
         return builder.add(made, node.dtype, (), *rebuild.operands(node), *borders)
 
     def item(self, rebuild: Rebuild, node: Node) -> Node:
         """A delayed item is the carried value; others stay."""
         return self.written.get(node) or copied(rebuild, node)
-
-    def result(self, rebuild: Rebuild, node: Node) -> Node:
-        """A result, whose number is greater where it is stacked after more states."""
-        op = op_of(node, Result)
-        moved = Result(self._number(op.number, node.operands))
-        return rebuild.builder.add(moved, node.dtype, rebuild.shape(node), *rebuild.operands(node))
-
-    def extent(self, rebuild: Rebuild, node: Node) -> Node:
-        """An extent of a carried value or of a result."""
-        op = op_of(node, DimOf)
-        if not node.operands:
-            return rebuild.builder.param(op, DType.INT64, ())
-        moved = replace(op, number=self._number(op.number, node.operands))
-        return rebuild.builder.add(moved, DType.INT64, (), *rebuild.operands(node))
-
-    def _number(self, number: int, operands: Sequence[Node]) -> int:
-        (source,) = operands
-        is_stacked = isinstance(source.op, Loop) and number >= len(source.op.states)
-        return number + len(self.found.get(source, [])) * is_stacked
 
 
 def _row(rebuild: Rebuild, delayed: _Delayed) -> Node:
