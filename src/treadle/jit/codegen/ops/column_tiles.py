@@ -12,7 +12,7 @@ transposed into the stack
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -63,7 +63,7 @@ def load(context: CodegenContext, items: list[Items]) -> None:
 
 def rows(context: CodegenContext, node: Node) -> Buffer:
     """Memory for one vector of rows."""
-    shape = (tile_width(node, context.builder.target.vector_bytes), *static_shape(node))
+    shape = (_width(context, node), *static_shape(node))
     pointer = context.access.slots.workspace(prod(shape) * node.dtype.numpy.itemsize)
     return Buffer(pointer, node.dtype, dense_strides(shape), context.access.aliases.fresh())
 
@@ -87,10 +87,7 @@ def _source(context: CodegenContext, item: Node) -> Node:
 def _load(context: CodegenContext, items: Items) -> None:
     w, b, node = context.builder, context.builder.builder, items.node
     op, source = op_of(node, ScanSlice), node.operands[0]
-    number, width = (
-        w.index(context.access.item_number(node)),
-        tile_width(node, context.builder.target.vector_bytes),
-    )
+    number, width = w.index(context.access.item_number(node)), _width(context, node)
     distance = b.sub(number, b.load(items.base, typ=I64))
     is_due = b.icmp_unsigned(">=", distance, b.load(items.count, typ=I64))
     with b.if_then(is_due), context.access.scope():
@@ -106,15 +103,8 @@ def _load(context: CodegenContext, items: Items) -> None:
             at = (*index[: op.axis], w.add(first, number), *index[op.axis :])
             return _address(context, source, at)
 
-        _copy(
-            context,
-            node,
-            items.rows,
-            context.access.buffer(_source(context, node)).scope,
-            locate,
-            count,
-            into=True,
-        )
+        scope = context.access.buffer(_source(context, node)).scope
+        _copy_columns(_Copy(context, node, items.rows, scope, locate, into=True), count)
     own = b.sub(number, b.load(items.base, typ=I64))
     context.access.columns[node] = row(context, items.rows, own)
 
@@ -141,112 +131,90 @@ def store(
         at = (*index[:axis], context.builder.add(first, number), *index[axis:])
         return context.access.address(whole, at)
 
-    _copy(context, node, buffer, whole.scope, locate, count, into=False)
+    _copy_columns(_Copy(context, node, buffer, whole.scope, locate, into=False), count)
 
 
-def _copy(
-    context: CodegenContext,
-    node: Node,
-    own: Buffer,
-    scope: str,
-    locate: Locate,
-    count: Any,
-    *,
-    into: bool,
-) -> None:
+def _width(context: CodegenContext, node: Node) -> int:
+    return tile_width(node, context.builder.target.vector_bytes)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Copy:
+    """A copy of columns of a scope to rows (`into`), or of rows to columns."""
+
+    context: CodegenContext
+    node: Node
+    rows: Buffer
+    scope: str
+    locate: Locate
+    into: bool
+
+    def move(self, columns: Sequence[Any], rows: Sequence[Any], type_: Any) -> None:
+        """Copy what is at these addresses, transposed if it is vectors."""
+        b, mark, size = self.context.builder.builder, self.context.access.aliases.mark, None
+        scopes = (self.scope, self.rows.scope) if self.into else (self.rows.scope, self.scope)
+        sources, targets = (columns, rows) if self.into else (rows, columns)
+        if isinstance(type_, llvm.VectorType):
+            size = self.node.dtype.numpy.itemsize
+        values = []
+        for address in sources:
+            values.append(b.load(address, typ=type_, align=size))
+            mark(values[-1], scopes[0])
+        moved = values if size is None else transposed(self.context, values)
+        for address, value in zip(targets, moved, strict=True):
+            mark(b.store(value, address, align=size), scopes[1])
+
+    def element(self, index: tuple[Index, ...], number: Index) -> None:
+        """Copy one element."""
+        there, here = (
+            self.locate(index, number),
+            self.context.access.address(self.rows, (number, *index)),
+        )
+        self.move([there], [here], memory_type(self.rows.dtype))
+
+    def tile(self, start: tuple[Index, ...], last: int) -> None:
+        """Copy a full tile by vectors."""
+        width = _width(self.context, self.node)
+        columns = [self.locate(_at(self.context, start, last, k), 0) for k in range(width)]
+        rows = [self.context.access.address(self.rows, (k, *start)) for k in range(width)]
+        self.move(columns, rows, llvm.VectorType(memory_type(self.node.dtype), width))
+
+
+def _copy_columns(copy: _Copy, count: Any) -> None:
     """Copy `count` columns to rows, or rows to columns: full tiles by vectors."""
-    b, width = context.builder.builder, tile_width(node, context.builder.target.vector_bytes)
-    is_full = b.icmp_signed("==", count, context.builder.index(width))
+    context, b = copy.context, copy.context.builder.builder
+    is_full = b.icmp_signed("==", count, context.builder.index(_width(context, copy.node)))
     with b.if_else(is_full) as (full, partial):
         with full, context.access.scope():
-            _tiles(context, node, own, scope, locate, into=into)
+            _tiles(copy)
         with (
             partial,
-            context.builder.nest(static_shape(node)) as index,
+            context.builder.nest(static_shape(copy.node)) as index,
             context.builder.range(count) as number,
             context.access.scope(),
         ):
-            _element(context, own, scope, locate, index, number, into=into)
+            copy.element(index, number)
 
 
-def _element(
-    context: CodegenContext,
-    own: Buffer,
-    scope: str,
-    locate: Locate,
-    index: tuple[Index, ...],
-    number: Index,
-    *,
-    into: bool,
-) -> None:
-    there, here = locate(index, number), context.access.address(own, (number, *index))
-    source, target = (there, here) if into else (here, there)
-    value = context.builder.builder.load(source, typ=memory_type(own.dtype))
-    context.access.aliases.mark(value, scope if into else own.scope)
-    stored = context.builder.builder.store(value, target)
-    context.access.aliases.mark(stored, own.scope if into else scope)
-
-
-def _tiles(
-    context: CodegenContext, node: Node, own: Buffer, scope: str, locate: Locate, *, into: bool
-) -> None:
-    shape, width = static_shape(node), tile_width(node, context.builder.target.vector_bytes)
+def _tiles(copy: _Copy) -> None:
+    context, shape, width = copy.context, static_shape(copy.node), _width(copy.context, copy.node)
     last = max(k for k, extent in enumerate(shape) if extent != 1)
     full, rest = divmod(shape[last], width)
     around = [1 if k == last else extent for k, extent in enumerate(shape)]
     with context.builder.nest(around) as others:
         with context.builder.range(full) as tile, context.access.scope():
             start = context.builder.multiply(tile, width)
-            _tile(
-                context,
-                node,
-                own,
-                scope,
-                locate,
-                _at(context, others, last, start),
-                last,
-                into=into,
-            )
+            copy.tile(_at(context, others, last, start), last)
         with (
             context.builder.range(rest) as more,
             context.builder.range(width) as number,
             context.access.scope(),
         ):
-            index = _at(context, others, last, context.builder.add(more, full * width))
-            _element(context, own, scope, locate, index, number, into=into)
+            place = _at(context, others, last, context.builder.add(more, full * width))
+            copy.element(place, number)
 
 
 def _at(
     context: CodegenContext, index: tuple[Index, ...], axis: int, more: Index
 ) -> tuple[Index, ...]:
     return (*index[:axis], context.builder.add(index[axis], more), *index[axis + 1 :])
-
-
-def _tile(
-    context: CodegenContext,
-    node: Node,
-    own: Buffer,
-    scope: str,
-    locate: Locate,
-    start: tuple[Index, ...],
-    last: int,
-    *,
-    into: bool,
-) -> None:
-    b, width, size = (
-        context.builder.builder,
-        tile_width(node, context.builder.target.vector_bytes),
-        node.dtype.numpy.itemsize,
-    )
-    vector = llvm.VectorType(memory_type(node.dtype), width)
-    columns = [locate(_at(context, start, last, k), 0) for k in range(width)]
-    lines = [context.access.address(own, (k, *start)) for k in range(width)]
-    sources, targets = (columns, lines) if into else (lines, columns)
-    vectors = []
-    for address in sources:
-        vectors.append(b.load(address, typ=vector, align=size))
-        context.access.aliases.mark(vectors[-1], scope if into else own.scope)
-    for address, each in zip(targets, transposed(context, vectors), strict=True):
-        context.access.aliases.mark(
-            b.store(each, address, align=size), own.scope if into else scope
-        )
