@@ -18,13 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
-from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import i64
@@ -32,19 +30,18 @@ from treadle.jit.codegen.llvm_types import (
     F32,
     F64,
     I1,
-    I8,
     I32,
     I64,
     like,
-    memory_type,
     register_type,
     undefined,
     zeros,
 )
+from treadle.jit.codegen.loops.lane_values import LaneValues
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, Reshape, ScanSlice, View, op_of
+from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, ScanSlice, op_of
 from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.storage import Storage
@@ -57,25 +54,24 @@ _PLAIN = 64
 
 
 @dataclass(eq=False, slots=True)
-class _PrefixScan:
-    """Some iterations while they are emitted: the lanes' values, by node.
+class _PrefixScan(LaneValues):
+    """Some iterations, a lane each, while they are emitted; `first` is the first one.
 
     `before` are variables of the states before them, in every lane; `checks` must hold.
     """
 
-    context: CodegenContext
     linear: ParallelPrefix
     first: Any
     before: dict[Node, Any]
-    values: dict[Node, Any] = field(default_factory=dict)
     parts: dict[tuple[Node, Node], tuple[Any, ...]] = field(default_factory=dict)
     checks: list[Any] = field(default_factory=list)
 
-    def many(self, value: Any) -> Any:
-        return self.context.builder.splat(value, self.linear.lanes)
-
-    def vector(self, type_: Any) -> Any:
-        return llvm.VectorType(type_, self.linear.lanes)
+    def own(self, node: Node) -> Any:
+        """The numbers of the iterations, and their items."""
+        if isinstance(node.op, InductionVar):
+            numbers = vector_forms.lane_numbers(self.context.builder, self.lanes)
+            return self.context.builder.builder.add(self.many(self.first), numbers)
+        return _item(self, node) if isinstance(node.op, ScanSlice) else None
 
 
 def emit_prefix_scan(
@@ -114,9 +110,9 @@ def emit_prefix_scan(
     b.position_at_end(body)
     safepoint(context, op.body, iteration_bound(op.body) * linear.lanes // 4)
     with context.access.scope():
-        s = _PrefixScan(context, linear, first, before)
+        s = _PrefixScan(context, op.body, linear.lanes, linear, first, before)
         nexts = {op.states[k]: _solve(s, op.states[k], op.nexts[k]) for k in linear.order}
-        elements = [_value(s, stack.element) for stack in stacks]
+        elements = [s.of(stack.element) for stack in stacks]
         b.cbranch(_all(s), kept, failed)
         b.position_at_end(kept)
         for stack, element in zip(stacks, elements, strict=True):
@@ -178,7 +174,7 @@ def _size(sweep: _PrefixScan, vector: Any) -> Any:
 
 
 def _every(sweep: _PrefixScan, vector: Any, number: float) -> Any:
-    return llvm.Constant(vector, [number] * sweep.linear.lanes)
+    return llvm.Constant(vector, [number] * sweep.lanes)
 
 
 def _most(sweep: _PrefixScan, left: Any, right: Any) -> Any:
@@ -192,9 +188,9 @@ def _most(sweep: _PrefixScan, left: Any, right: Any) -> Any:
 def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[Any, Any]:
     """The factor and the term of each lane relative to the state before all iterations."""
     vector = sweep.vector(_wide(dtype))
-    one, zero = llvm.Constant(vector, [1] * sweep.linear.lanes), zeros(vector)
+    one, zero = llvm.Constant(vector, [1] * sweep.lanes), zeros(vector)
     step = 1
-    while step < sweep.linear.lanes:
+    while step < sweep.lanes:
         if term is not None:
             reaching = _chosen(sweep, factor, zero, step)
             term = _plus(sweep, term, _times(sweep, reaching, _turned(sweep, term, step)))
@@ -205,13 +201,13 @@ def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[
 
 def _turned(sweep: _PrefixScan, vector: Any, step: int) -> Any:
     """Rotate: each lane gets the value `step` lanes before it, the first ones those of the last."""
-    count = sweep.linear.lanes
+    count = sweep.lanes
     return _shuffled(sweep, vector, [(lane - step) % count for lane in range(count)])
 
 
 def _chosen(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
     """The vector with its first `step` lanes replaced."""
-    is_first = llvm.Constant(sweep.vector(I1), [lane < step for lane in range(sweep.linear.lanes)])
+    is_first = llvm.Constant(sweep.vector(I1), [lane < step for lane in range(sweep.lanes)])
     return sweep.context.builder.builder.select(is_first, first, vector)
 
 
@@ -233,9 +229,9 @@ def _parts(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
 
 def _parted(sweep: _PrefixScan, node: Node, state: Node) -> tuple[Any, ...]:
     if node is state:
-        return llvm.Constant(sweep.vector(_wide(state.dtype)), [1] * sweep.linear.lanes), None
+        return llvm.Constant(sweep.vector(_wide(state.dtype)), [1] * sweep.lanes), None
     if state not in sweep.linear.dependence.states_of(node):
-        return None, _widened(sweep.context, _value(sweep, node), node.dtype)
+        return None, _widened(sweep.context, sweep.of(node), node.dtype)
     parts = [_parts(sweep, operand, state) for operand in node.operands]
     match node.op:
         case Elementwise("add"):
@@ -304,39 +300,16 @@ def _narrowed(context: CodegenContext, value: Any, dtype: DType) -> Any:
 def _all(sweep: _PrefixScan) -> Any:
     """Whether all checks hold."""
     b, vector = sweep.context.builder.builder, sweep.vector(I1)
-    all_hold = llvm.Constant(vector, [1] * sweep.linear.lanes)
+    all_hold = llvm.Constant(vector, [1] * sweep.lanes)
     for check in sweep.checks:
         all_hold = b.and_(all_hold, check)
     fold = sweep.context.builder.external(f"llvm.vector.reduce.and.{i64(vector)}", I1, vector)
     return b.call(fold, [all_hold])
 
 
-def _value(sweep: _PrefixScan, node: Node) -> Any:
-    """The values of a node in all lanes."""
-    if node not in sweep.values:
-        sweep.values[node] = _computed(sweep, node)
-    return sweep.values[node]
-
-
-def _computed(sweep: _PrefixScan, node: Node) -> Any:
-    e, w = sweep.context, sweep.context.builder
-    if node.home is not sweep.linear.op.body:
-        return sweep.many(e.access.scalar(node))
-    match node.op:
-        case InductionVar():
-            return w.builder.add(
-                sweep.many(sweep.first), vector_forms.lane_numbers(w, sweep.linear.lanes)
-            )
-        case View() | Reshape():
-            return _value(sweep, node.operands[0])
-        case ScanSlice():
-            return _item(sweep, node)
-    return vector_forms.mapped(w, node, e.access.chains.get(node), partial(_value, sweep))
-
-
 def _item(sweep: _PrefixScan, node: Node) -> Any:
     """The items of these iterations, loaded at once if they are contiguous in memory."""
-    e, b, count = sweep.context, sweep.context.builder.builder, sweep.linear.lanes
+    e, b, count = sweep.context, sweep.context.builder.builder, sweep.lanes
     op, source = op_of(node, ScanSlice), node.operands[0]
     length = e.access.extent(source.shape[op.axis])
     begin = sweep.first
@@ -351,7 +324,7 @@ def _item(sweep: _PrefixScan, node: Node) -> Any:
     is_there = e.access.storage_of(source) is not Storage.INLINE and e.access.is_in_memory(source)
     buffer = e.access.buffer(source) if is_there else None
     if buffer is not None and _is_one(buffer.strides[op.axis]):
-        found = _loaded(sweep, buffer, index(0))
+        found = sweep.loaded(buffer, index(0))
     else:
         found = undefined(sweep.vector(register_type(node.dtype)))
         for lane in range(count):
@@ -361,34 +334,17 @@ def _item(sweep: _PrefixScan, node: Node) -> Any:
     return _reversed(sweep, found) if op.reverse else found
 
 
-def _loaded(sweep: _PrefixScan, buffer: Buffer, index: tuple[Any, ...]) -> Any:
-    e, b, vector = (
-        sweep.context,
-        sweep.context.builder.builder,
-        sweep.vector(memory_type(buffer.dtype)),
-    )
-    address = e.access.address(buffer, index)
-    found = b.load(address, typ=vector, align=buffer.dtype.numpy.itemsize)
-    e.access.aliases.mark(found, buffer.scope)
-    is_bool = buffer.dtype is DType.BOOL
-    return b.icmp_unsigned("!=", found, zeros(vector)) if is_bool else found
-
-
 def _put(sweep: _PrefixScan, stack: StackedOutput, element: Any) -> None:
     """Store the elements of these iterations to the memory of their stack."""
-    e, b = sweep.context, sweep.context.builder.builder
-    dtype, first = stack.part.dtype, sweep.first
+    first = sweep.first
     if stack.stack.reverse:
-        element, first = _reversed(sweep, element), e.builder.add(first, sweep.linear.lanes - 1)
-    if dtype is DType.BOOL:
-        element = b.zext(element, sweep.vector(I8))
-    room = stack.room(e, first)
-    stored = b.store(element, room.pointer, align=dtype.numpy.itemsize)
-    e.access.aliases.mark(stored, room.scope)
+        element = _reversed(sweep, element)
+        first = sweep.context.builder.add(first, sweep.lanes - 1)
+    sweep.store(stack.room(sweep.context, first), element)
 
 
 def _reversed(sweep: _PrefixScan, vector: Any) -> Any:
-    return _shuffled(sweep, vector, [*range(sweep.linear.lanes)][::-1])
+    return _shuffled(sweep, vector, [*range(sweep.lanes)][::-1])
 
 
 def _is_one(stride: Any) -> bool:

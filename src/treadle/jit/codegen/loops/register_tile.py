@@ -9,49 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from llvmlite import ir as llvm
-
-from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
+from treadle.jit.codegen.llvm_types import I64
+from treadle.jit.codegen.loops.lane_values import LaneValues
 from treadle.jit.codegen.safepoint import safepoint
-from treadle.jit.codegen.scalar import vector_forms
-from treadle.jit.kernel.ir import InductionVar, Node, Reshape, ScanSlice, View, op_of
+from treadle.jit.kernel.ir import InductionVar, Node, ScanSlice, op_of
 from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, period
 
 
 @dataclass(eq=False, slots=True)
-class _Tile:
-    """The elements from `start` on, while an iteration is emitted: the values of nodes in lanes."""
+class _Tile(LaneValues):
+    """The elements from `start` on, a lane each, while an iteration is emitted.
 
-    context: CodegenContext
+    `late` are, for each carried array by number, the results of the tile that overlaps another.
+    """
+
     tiling: RegisterTiling
     start: Index
     number: Any
     counter: Any = None
-    values: dict[Node, Any] = field(default_factory=dict)
     late: dict[int, Any] = field(default_factory=dict)
-    """For each carried array, by number, the results of the tile that overlaps another."""
 
-    @property
-    def lanes(self) -> int:
-        """The number of its elements."""
-        return self.tiling.lanes
+    def own(self, node: Node) -> Any:
+        """The number of the iteration, the same in all lanes, and its item."""
+        if isinstance(node.op, InductionVar):
+            return self.many(self.counter)
+        return _item(self, node) if isinstance(node.op, ScanSlice) else None
 
-    def vector(self, node: Node) -> Any:
-        """The type of a node's values."""
-        return llvm.VectorType(register_type(node.dtype), self.lanes)
-
-    def many(self, value: Any) -> Any:
-        """A number in every lane."""
-        return self.context.builder.splat(value, self.lanes)
+    def invariant(self, node: Node) -> Any:
+        """The elements of an array in memory, or a number in every lane."""
+        if node.is_single:
+            return self.many(self.context.access.scalar(node))
+        return self.loaded(self.context.access.buffer(node), Flat(_position(self, node)))
 
 
 def emit_register_tiles(
@@ -69,11 +64,12 @@ def emit_register_tiles(
     whole, rest = divmod(tiling.size, tiling.lanes)
     count, hints = whole + bool(rest), ("unroll.disable",)
     with w.range(count, hints=hints) as number, context.access.scope():
-        tile = _Tile(context, tiling, _start(context, tiling, number), number)
+        start = _start(context, tiling, number)
+        tile = _Tile(context, tiling.op.body, tiling.lanes, tiling, start, number)
         _emit_tile(tile, limit, stacks, singles, finals)
     for k, late in tile.late.items():
         last = w.builder.load(late, typ=late.allocated_type)
-        _stored(tile, _memory(tile, k), tiling.size - tiling.lanes, last)
+        tile.store(_memory(tile, k), last, Flat(tiling.size - tiling.lanes))
     for variable, final in zip(_single_variables(context, tiling), finals, strict=True):
         w.builder.store(w.builder.load(final, typ=final.allocated_type), variable)
     w.builder.store(w.intrinsic("llvm.smax", I64, limit, w.index(0)), counter)
@@ -117,8 +113,10 @@ def _emit_tile(
     first = iter(singles)
     carried = {}
     for k, state in enumerate(op.states):
-        is_array = k in tile.tiling.arrays
-        begin = _loaded(tile, _memory(tile, k), tile.start) if is_array else tile.many(next(first))
+        if k in tile.tiling.arrays:
+            begin = tile.loaded(_memory(tile, k), Flat(tile.start))
+        else:
+            begin = tile.many(next(first))
         carried[state] = w.variable(begin.type, begin)
     with w.range(limit) as counter, context.access.scope():
         safepoint(context, op.body, iteration_bound(op.body) * tile.lanes // tile.tiling.size)
@@ -127,7 +125,7 @@ def _emit_tile(
             state: b.load(variable, typ=variable.allocated_type)
             for state, variable in carried.items()
         }
-        nexts = [_value(tile, after) for after in op.nexts]
+        nexts = [tile.of(after) for after in op.nexts]
         for stack in stacks:
             _put(tile, stack)
         for state, after in zip(op.states, nexts, strict=True):
@@ -144,7 +142,7 @@ def _emit_tile(
 def _finish(tile: _Tile, number: int, value: Any) -> None:
     """Store the last values of a carried array; with a rest, those of the first tile late."""
     if not tile.tiling.size % tile.lanes:
-        _stored(tile, _memory(tile, number), tile.start, value)
+        tile.store(_memory(tile, number), value, Flat(tile.start))
         return
     w = tile.context.builder
     tile.late[number] = w.variable(value.type)
@@ -152,7 +150,7 @@ def _finish(tile: _Tile, number: int, value: Any) -> None:
         with first:
             w.builder.store(value, tile.late[number])
         with others:
-            _stored(tile, _memory(tile, number), tile.start, value)
+            tile.store(_memory(tile, number), value, Flat(tile.start))
 
 
 def _memory(tile: _Tile, number: int) -> Buffer:
@@ -160,30 +158,6 @@ def _memory(tile: _Tile, number: int) -> Buffer:
     found = tile.context.results.values[tile.tiling.node, number]
     assert isinstance(found, Buffer)
     return found
-
-
-def _value(tile: _Tile, node: Node) -> Any:
-    """The values of a node in all lanes."""
-    if node not in tile.values:
-        tile.values[node] = _computed(tile, node)
-    return tile.values[node]
-
-
-def _computed(tile: _Tile, node: Node) -> Any:
-    access, w = tile.context.access, tile.context.builder
-    if node.home is not tile.tiling.op.body:
-        if node.is_single:
-            return tile.many(access.scalar(node))
-        return _loaded(tile, access.buffer(node), _position(tile, node))
-    match node.op:
-        case InductionVar():
-            return tile.many(tile.counter)
-        case View() | Reshape():
-            return _value(tile, node.operands[0])
-        case ScanSlice():
-            return _item(tile, node)
-    chain = access.chains.get(node) if node.is_single else None
-    return vector_forms.mapped(w, node, chain, partial(_value, tile))
 
 
 def _item(tile: _Tile, node: Node) -> Any:
@@ -198,7 +172,7 @@ def _item(tile: _Tile, node: Node) -> Any:
         own = tuple(at if k == op.axis else 0 for k in range(len(source.shape)))
         return tile.many(access.read(source, own))
     first = w.multiply(at, period(node, tile.tiling.shape))
-    return _loaded(tile, access.buffer(source), w.add(first, _position(tile, node)))
+    return tile.loaded(access.buffer(source), Flat(w.add(first, _position(tile, node))))
 
 
 def _position(tile: _Tile, node: Node) -> Index:
@@ -211,31 +185,11 @@ def _position(tile: _Tile, node: Node) -> Index:
 
 def _put(tile: _Tile, stack: StackedOutput) -> None:
     """The element of this iteration into the stack."""
-    value = _value(tile, stack.element)
+    value = tile.of(stack.element)
     room = stack.room(tile.context, tile.counter)
     if stack.element.is_single:
         w = tile.context.builder
         number = w.builder.extract_element(value, w.index(0))
         tile.context.access.store(room, Flat(0), number)
     else:
-        _stored(tile, room, tile.start, value)
-
-
-def _loaded(tile: _Tile, buffer: Buffer, position: Index) -> Any:
-    access, b = tile.context.access, tile.context.builder.builder
-    type_ = llvm.VectorType(memory_type(buffer.dtype), tile.lanes)
-    where = access.address(buffer, Flat(position))
-    made = b.load(where, typ=type_, align=buffer.dtype.numpy.itemsize)
-    access.aliases.mark(made, buffer.scope)
-    if buffer.dtype is DType.BOOL:
-        return b.icmp_unsigned("!=", made, llvm.Constant(type_, None))
-    return made
-
-
-def _stored(tile: _Tile, buffer: Buffer, position: Index, value: Any) -> None:
-    access, b = tile.context.access, tile.context.builder.builder
-    if buffer.dtype is DType.BOOL:
-        value = b.zext(value, llvm.VectorType(memory_type(buffer.dtype), tile.lanes))
-    where = access.address(buffer, Flat(position))
-    made = b.store(value, where, align=buffer.dtype.numpy.itemsize)
-    access.aliases.mark(made, buffer.scope)
+        tile.store(room, value, Flat(tile.start))

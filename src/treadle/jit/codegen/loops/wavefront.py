@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -30,15 +29,14 @@ from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
+from treadle.jit.codegen.loops.lane_values import LaneValues
 from treadle.jit.codegen.safepoint import safepoint
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.ir import (
     Block,
     InductionVar,
     Node,
-    Reshape,
     ScanSlice,
-    View,
     static_shape,
 )
 from treadle.jit.schedule.cost_model import iteration_bound
@@ -49,24 +47,31 @@ _LEAST_ROWS = 4
 
 
 @dataclass(eq=False, slots=True)
-class _LaneEvaluator:
-    """Some rows, as many as `rows` says, while they are emitted: the lanes' values, by node.
+class _Rows(LaneValues):
+    """Some rows, a lane each, as many as `rows` says, while they are emitted.
 
     `tables` is the memory of these rows in what the outer loop stacks.
     """
 
-    context: CodegenContext
     grid: Wavefront
     rows: Any
     tables: Sequence[Buffer]
     numbers: dict[Node, Any] = field(default_factory=dict)
     carried: dict[Node, Any] = field(default_factory=dict)
     shifted: dict[Node, Any] = field(default_factory=dict)
-    values: dict[Node, Any] = field(default_factory=dict)
     step: Any = None
 
     def type_of(self, dtype: DType) -> Any:
-        return llvm.VectorType(register_type(dtype), self.grid.lanes)
+        """The type of values of this type."""
+        return self.vector(register_type(dtype))
+
+    def own(self, node: Node) -> Any:
+        """The column of each row."""
+        if not isinstance(node.op, InductionVar):
+            return None
+        w = self.context.builder
+        columns = vector_forms.lane_numbers(w, self.lanes)
+        return w.builder.sub(self.many(w.index(self.step)), columns)
 
 
 def emit_wavefront(
@@ -94,7 +99,8 @@ def emit_wavefront(
     row = grid.width * iteration_bound(grid.inner.body) // 8
     safepoint(context, grid.outer.body, most * (row + 4))
     with context.access.scope():
-        s = _LaneEvaluator(context, grid, rows, [_from_row(context, s, first) for s in stacks])
+        tables = [_from_row(context, stack, first) for stack in stacks]
+        s = _Rows(context, grid.inner.body, grid.lanes, grid, rows, tables)
         _number_rows(s, first, emit_block)
         _begin(s)
         with w.range(most) as step, context.access.scope():
@@ -113,7 +119,7 @@ def _from_row(context: CodegenContext, stack: StackedOutput, first: Any) -> Buff
     return replace(stack.memory, pointer=stack.room(context, first).pointer)
 
 
-def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> None:
+def _number_rows(sweep: _Rows, first: Any, emit_block: EmitBlock) -> None:
     """Store the scalars of each row to memory; then load them as vectors."""
     e, grid, b = sweep.context, sweep.grid, sweep.context.builder.builder
     rooms = {
@@ -152,7 +158,7 @@ def _number_rows(sweep: _LaneEvaluator, first: Any, emit_block: EmitBlock) -> No
         sweep.numbers[node] = b.load(room.pointer, typ=sweep.type_of(node.dtype))
 
 
-def _begin(sweep: _LaneEvaluator) -> None:
+def _begin(sweep: _Rows) -> None:
     grid, inner, w = sweep.grid, sweep.grid.inner, sweep.context.builder
     for state in (*inner.states, grid.row):
         type_ = sweep.type_of(state.dtype)
@@ -163,28 +169,28 @@ def _begin(sweep: _LaneEvaluator) -> None:
             sweep.shifted[node] = w.variable(type_, llvm.Constant(type_, None))
 
 
-def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = False) -> None:
+def _step(sweep: _Rows, step: Any, column: Any, *, is_first: bool = False) -> None:
     """Advance all lanes by one column; lane 0 is at `column`.
 
     The first steps start one lane each.
     """
     e, grid, inner, b = sweep.context, sweep.grid, sweep.grid.inner, sweep.context.builder.builder
-    sweep.step, sweep.values = step, {}
+    sweep.step, sweep.values = step, dict(sweep.numbers)
     for state, initial in zip(inner.states, grid.initials, strict=True):
         value = b.load(sweep.carried[state], typ=sweep.type_of(state.dtype))
         if is_first:
             begins = b.icmp_signed(
                 "==",
                 vector_forms.lane_numbers(e.builder, grid.lanes),
-                _many(sweep, e.builder.index(step)),
+                sweep.many(e.builder.index(step)),
             )
-            value = b.select(begins, _value(sweep, initial), value)
+            value = b.select(begins, sweep.of(initial), value)
         sweep.values[state] = value
     for node in inner.body.nodes:
         if isinstance(node.op, ScanSlice):
             sweep.values[node] = _item(sweep, node, column)
-    element = _value(sweep, inner.stacks[0].element)
-    afters = [_value(sweep, after) for after in inner.nexts]
+    element = sweep.of(inner.stacks[0].element)
+    afters = [sweep.of(after) for after in inner.nexts]
     for state, after in zip(inner.states, afters, strict=True):
         b.store(after, sweep.carried[state])
     b.store(element, sweep.carried[grid.row])
@@ -198,7 +204,7 @@ def _step(sweep: _LaneEvaluator, step: Any, column: Any, *, is_first: bool = Fal
         _store_cells(sweep, table, element)
 
 
-def _store_cells(sweep: _LaneEvaluator, table: Buffer, element: Any) -> None:
+def _store_cells(sweep: _Rows, table: Buffer, element: Any) -> None:
     """Store the cell of each lane at its row and column."""
     w, b, grid = sweep.context.builder, sweep.context.builder.builder, sweep.grid
     nowhere = w.variable(memory_type(table.dtype))
@@ -215,7 +221,7 @@ def _store_cells(sweep: _LaneEvaluator, table: Buffer, element: Any) -> None:
         sweep.context.access.store(cell, Flat(0), value)
 
 
-def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:
+def _item(sweep: _Rows, node: Node, column: Any) -> Any:
     """The items of all lanes: each lane gets the previous one's, lane 0 that of its column."""
     b, source = sweep.context.builder.builder, node.operands[0]
     is_row = source is sweep.grid.row
@@ -226,31 +232,3 @@ def _item(sweep: _LaneEvaluator, node: Node, column: Any) -> Any:
     if not is_row:
         b.store(value, variable)
     return value
-
-
-def _many(sweep: _LaneEvaluator, value: Any) -> Any:
-    return sweep.context.builder.splat(value, sweep.grid.lanes)
-
-
-def _value(sweep: _LaneEvaluator, node: Node) -> Any:
-    """The values of a node in all lanes."""
-    if node not in sweep.values:
-        sweep.values[node] = _computed(sweep, node)
-    return sweep.values[node]
-
-
-def _computed(sweep: _LaneEvaluator, node: Node) -> Any:
-    e = sweep.context
-    if node in sweep.numbers:
-        return sweep.numbers[node]
-    if node.home is not sweep.grid.inner.body:
-        return _many(sweep, e.access.scalar(node))
-    match node.op:
-        case InductionVar():
-            return e.builder.builder.sub(
-                _many(sweep, e.builder.index(sweep.step)),
-                vector_forms.lane_numbers(e.builder, sweep.grid.lanes),
-            )
-        case View() | Reshape():
-            return _value(sweep, node.operands[0])
-    return vector_forms.mapped(e.builder, node, e.access.chains.get(node), partial(_value, sweep))

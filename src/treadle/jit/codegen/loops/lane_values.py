@@ -1,0 +1,79 @@
+"""The nodes of a loop's body in vectors, for strategies whose lanes are more than one element.
+
+Lanes are iterations (parallel_prefix.py), rows (wavefront.py) or elements (register_tile.py): what
+the number of the iteration and the item of a loop are in each lane, the strategy says (`own`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
+from treadle.jit.codegen.buffer import Buffer, Indices
+from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.llvm_types import I8, memory_type
+from treadle.jit.codegen.scalar import vector_forms
+from treadle.jit.kernel.ir import Block, Node, Reshape, View
+
+
+@dataclass(eq=False, slots=True)
+class LaneValues:
+    """The values of nodes in all lanes, by node, while some iterations of a body are emitted."""
+
+    context: CodegenContext
+    body: Block
+    lanes: int
+    values: dict[Node, Any] = field(default_factory=dict, kw_only=True)
+
+    def own(self, node: Node) -> Any:
+        """The values of a node of the body that differ by strategy; None of another."""
+
+    def invariant(self, node: Node) -> Any:
+        """The values of a node outside the body: a number, in every lane."""
+        return self.many(self.context.access.scalar(node))
+
+    def many(self, value: Any) -> Any:
+        """A number in every lane."""
+        return self.context.builder.splat(value, self.lanes)
+
+    def vector(self, type_: Any) -> Any:
+        """The type of vectors of numbers of this type."""
+        return llvm.VectorType(type_, self.lanes)
+
+    def of(self, node: Node) -> Any:
+        """The values of a node."""
+        if node not in self.values:
+            self.values[node] = self._computed(node)
+        return self.values[node]
+
+    def _computed(self, node: Node) -> Any:
+        if node.home is not self.body:
+            return self.invariant(node)
+        if isinstance(node.op, View | Reshape):
+            return self.of(node.operands[0])
+        found = self.own(node)
+        if found is not None:
+            return found
+        chain = self.context.access.chains.get(node)
+        return vector_forms.mapped(self.context.builder, node, chain, self.of)
+
+    def loaded(self, buffer: Buffer, index: Indices) -> Any:
+        """Neighbouring elements of a memory, from an index on."""
+        access, b = self.context.access, self.context.builder.builder
+        type_ = self.vector(memory_type(buffer.dtype))
+        made = b.load(access.address(buffer, index), typ=type_, align=buffer.dtype.numpy.itemsize)
+        access.aliases.mark(made, buffer.scope)
+        is_bool = buffer.dtype is DType.BOOL
+        return b.icmp_unsigned("!=", made, llvm.Constant(type_, None)) if is_bool else made
+
+    def store(self, buffer: Buffer, value: Any, index: Indices | None = None) -> None:
+        """Store the values of all lanes side by side, from an index on, or at the start."""
+        access, b = self.context.access, self.context.builder.builder
+        if buffer.dtype is DType.BOOL:
+            value = b.zext(value, self.vector(I8))
+        address = buffer.pointer if index is None else access.address(buffer, index)
+        stored = b.store(value, address, align=buffer.dtype.numpy.itemsize)
+        access.aliases.mark(stored, buffer.scope)
