@@ -157,7 +157,7 @@ def test_rows_that_are_the_same_for_all(rng: np.random.Generator):
     ("old", "new", "reason"),
     [
         ("xor %sum, %s", "mod %sum, %by", "mod has no vector form"),
-        ("50,3", "5,3", "its arrays have fewer than 32 elements, or more than 4096"),
+        ("50,3", "5,3", "its arrays have fewer than 32 elements, or more than 256"),
         ("%by: int64[50,3] = input 1", "%by: int64[50,1] = input 1",
          "an operand has another shape, or is not in memory"),
         ("%by: int64[50,3] = input 1", "%by: int64[3] = input 1",
@@ -173,5 +173,5 @@ def test_what_declines(old: str, new: str, reason: str):
 
 
 def test_a_number_is_not_computed_for_many_tiles():
-    found = scheduled(TWO.format(size=600))
+    found = scheduled(TWO.format(size=200))
     assert found.declined["register tiling"] == "each tile would compute its carried numbers again"
