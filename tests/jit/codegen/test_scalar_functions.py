@@ -330,3 +330,35 @@ def test_functions_of_linear_recurrences(name, count, rng):
     np.testing.assert_allclose(last, v, rtol=1e-5)
     wanted = EXACT[name.capitalize()](np.array(values, np.float64))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+QUOTIENTS = """kernel
+  %x: T[n0] = input 0
+  %by: T[] = constant DIVISOR
+  %q: T[n0] = div %x, %by
+  %r: T[n0] = mod %x, %by
+  return %q, %r"""
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("divisor", [1, 2, 4, 64, 3, 6, -2, -1, 0])
+def test_divisions_by_constants(dtype, divisor, rng):
+    limits = np.iinfo(dtype)
+    if divisor < limits.min:
+        pytest.skip("a negative number of an unsigned type")
+    edges = [limits.min, limits.min + 1, limits.max, 0, 1, 2, 3, 5, 63, 64, 65]
+    x = np.array(edges + ([-1, -2, -3, -63, -64, -65] if limits.min else []), dtype)
+    x = np.concatenate([x, rng.integers(limits.min, limits.max, 99, dtype)])
+    text = QUOTIENTS.replace("T[", f"{np.dtype(dtype)}[").replace("DIVISOR", str(divisor))
+    quotients, rests = run_kernel(text, x)
+    for number, quotient, rest in zip(x.tolist(), quotients, rests, strict=True):
+        whole = 0 if not divisor else abs(number) // abs(divisor)
+        signed = -whole if (number < 0) != (divisor < 0) else whole
+        assert quotient == np.array(signed).astype(dtype)
+        assert rest == (number % divisor if divisor else 0)
+
+
+@pytest.mark.parametrize(("divisor", "is_shifted"), [(8, True), (10, False)])
+def test_a_division_by_a_power_of_two_is_no_division(divisor, is_shifted):
+    text = QUOTIENTS.replace("T[", "int32[").replace("DIVISOR", str(divisor))
+    assert ("sdiv" not in generate_code(kernel_of(text), ()).text) == is_shifted

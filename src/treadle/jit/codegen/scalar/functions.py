@@ -116,7 +116,27 @@ def _divide(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> An
     """Divide; integers round toward zero; x / 0 is 0, and least / -1 wraps, as in numpy."""
     if is_float(dtype):
         return builder.builder.fdiv(left, right)
+    power = _power_of_two(dtype, right)
+    if power:
+        return _shifted_down(builder, left, power)
     return _safely(builder, dtype, left, right, "sdiv", "udiv")
+
+
+def _power_of_two(dtype: DType, divisor: Any) -> int:
+    """Which power of two a divisor of signed numbers is; 0 for others, and for 1."""
+    known = divisor.constant if is_signed(dtype) and isinstance(divisor, llvm.Constant) else 0
+    return known.bit_length() - 1 if known > 1 and known.bit_count() == 1 else 0
+
+
+def _shifted_down(builder: FunctionBuilder, value: Any, power: int) -> Any:
+    """A signed number divided by 2 ** power, rounded toward zero.
+
+    LLVM would make a branch of a choice between a division and something else.
+    """
+    b, type_ = builder.builder, value.type
+    sign = b.ashr(value, llvm.Constant(type_, type_.width - 1))
+    most = b.lshr(sign, llvm.Constant(type_, type_.width - power))
+    return b.ashr(b.add(value, most), llvm.Constant(type_, power))
 
 
 def _safely(
@@ -143,6 +163,8 @@ def _fmod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
 def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
     """The remainder with the sign of the divisor; for floats as in numpy."""
     b = builder.builder
+    if not is_float(dtype) and _power_of_two(dtype, right):
+        return b.and_(left, literal(dtype, right.constant - 1))
     rest = _fmod(builder, dtype, left, right)
     if not (is_float(dtype) or is_signed(dtype)):
         return rest
