@@ -43,7 +43,8 @@ OTHERS = {
     "columns of few elements": (TEXT.replace("40", "12"), ""),
     "few columns": (TEXT.replace("100", "12"), ""),
     "a stack from its last element on":
-        (TEXT.replace("stack %h1 along 1", "stack %h1 along 1 from the last"), "items 1"),
+        (TEXT.replace("stack %h1 along 1", "stack %h1 along 1 from the last"),
+         "items 1, stacked outputs 1"),
     "items from the last one on":
         (TEXT.replace("slice along 1", "slice along 1 from the last"),
          "items 1, stacked outputs 1"),

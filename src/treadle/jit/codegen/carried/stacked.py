@@ -10,7 +10,7 @@ the kernel fails if another iteration differs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -65,9 +65,10 @@ class StackedOutput:
     def room(self, context: CodegenContext, index: Any) -> Buffer:
         """The memory for this iteration's element."""
         if self.rows_of_columns is not None:
-            number = context.builder.builder.urem(
-                index, context.builder.index(self._width(context))
-            )
+            b, width = context.builder.builder, context.builder.index(self._width(context))
+            number = b.urem(index, width)
+            if self.stack.reverse:
+                number = b.sub(b.sub(width, context.builder.index(1)), number)
             return column_tiles.row(context, self.rows_of_columns, number)
         if self.memory is not None:
             return self._place(context, self.memory, index)
@@ -103,10 +104,13 @@ class StackedOutput:
     def _put(self, context: CodegenContext, done: Any, count: Any) -> None:
         assert self.rows_of_columns is not None
         assert self.memory is not None
-        first = context.builder.builder.sub(done, count)
-        column_tiles.store(
-            context, self.element, self.rows_of_columns, self.memory, self.stack.axis, first, count
-        )
+        b, own = context.builder.builder, self.rows_of_columns
+        first = b.sub(done, count)
+        if self.stack.reverse:
+            first = b.sub(self.limit, done)
+            unused = b.sub(context.builder.index(self._width(context)), count)
+            own = replace(own, pointer=column_tiles.row(context, own, unused).pointer)
+        column_tiles.store(context, self.element, own, self.memory, self.stack.axis, first, count)
 
     def _place(self, context: CodegenContext, whole: Buffer, index: Any) -> Buffer:
         axis, b = self.stack.axis, context.builder.builder

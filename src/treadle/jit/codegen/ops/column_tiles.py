@@ -6,8 +6,8 @@ if item n is not among the `count` from `base`:
     rows = the columns from n on, transposed              one vector of columns
 item n is row n - base
 
-the element of iteration i is written to row i % width if i % width == width - 1: the rows are
-transposed into the stack
+the element of iteration i is written to row i % width, or from the last row on if the stack is
+if i % width == width - 1: the rows are transposed into the stack
 """
 
 from __future__ import annotations

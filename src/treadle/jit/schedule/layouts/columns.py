@@ -91,7 +91,7 @@ def _is_stacked_column(
 ) -> bool:
     stack = op.stacks[number - len(op.states)]
     part = read_result(storage, kernel, node, number)
-    if part is None or stack.reverse or not stack.axis or grows(part):
+    if part is None or not stack.axis or grows(part):
         return False
     return _are_columns(stack.element.shape, part.shape[stack.axis], stack.axis)
 
