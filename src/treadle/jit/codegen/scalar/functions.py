@@ -116,8 +116,7 @@ def _divide(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> An
     """Divide; integers round toward zero; x / 0 is 0, and least / -1 wraps, as in numpy."""
     if is_float(dtype):
         return builder.builder.fdiv(left, right)
-    power = _power_of_two(dtype, right)
-    if power:
+    if power := _power_of_two(dtype, right):
         return _shifted_down(builder, left, power)
     return _safely(builder, dtype, left, right, "sdiv", "udiv")
 
@@ -163,7 +162,7 @@ def _fmod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
 def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
     """The remainder with the sign of the divisor; for floats as in numpy."""
     b = builder.builder
-    if not is_float(dtype) and _power_of_two(dtype, right):
+    if _power_of_two(dtype, right):
         return b.and_(left, literal(dtype, right.constant - 1))
     rest = _fmod(builder, dtype, left, right)
     if not (is_float(dtype) or is_signed(dtype)):
