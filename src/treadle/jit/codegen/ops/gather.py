@@ -215,20 +215,30 @@ def _is_out(context: CodegenContext, index: Any, extent: Index) -> Any:
 
 
 def _checked(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
-    """An index that ends the kernel if it is out of range."""
-    wrapped = _wrapped(context, indices, at, extent)
-    if not _is_within(indices, extent):
+    """An index that ends the kernel if it is out of range.
+
+    A negative one is rare: the address of others does not wait for what would become of it.
+    """
+    if _is_within(indices, extent):
+        return _wrapped(context, indices, at, extent)
+    w, found = context.builder, _number(context, indices, at)
+    index = w.variable(I64, found)
+    with w.rarely(_is_out(context, found, extent)):
+        wrapped = w.builder.add(found, w.index(extent))
+        w.builder.store(wrapped, index)
         fail_if(context, _is_out(context, wrapped, extent), OUT_OF_RANGE)
-    return wrapped
+    return w.builder.load(index, typ=I64)
 
 
 def _wrapped(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
     """An index, counted from the end if it is negative."""
-    b = context.builder.builder
-    found = functions.cast(
-        context.builder, context.access.read(indices, tuple(at)), indices.dtype, DType.INT64
-    )
+    b, found = context.builder.builder, _number(context, indices, at)
     if isinstance(indices.op, Constant) and indices.op.array.min(initial=0) >= 0:
         return found
     below = b.icmp_signed("<", found, context.builder.index(0))
     return b.select(below, b.add(found, context.builder.index(extent)), found)
+
+
+def _number(context: CodegenContext, indices: Node, at: Sequence[Index]) -> Any:
+    value = context.access.read(indices, tuple(at))
+    return functions.cast(context.builder, value, indices.dtype, DType.INT64)
