@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.jit.kernel_text import kernel_of
@@ -53,6 +55,36 @@ def test_code_follows_the_schedule(threshold):
     copied = int(bool(threshold))  # the carried array's start
     assert dict(code.counts).get("shared", 0) == shared + copied
     assert ("interleave.count" in code.text) == any(each.interleaved > 1 for each in wanted)
+
+
+SPLIT = """kernel
+  %z: float32[64,ROW] = input 0
+  %u: float32[64,MOST] = view (i0, i1+1) of %z
+  %v: float32[64,1] = view (i0, i1) of %z
+  %turned: float32[64,ROW] = concat along 1 %u, %v
+  %next: float32[64,ROW] = add %turned, %z
+  return %next"""
+
+
+@pytest.mark.parametrize(
+    ("row", "dtype", "vector_bytes", "is_masked"),
+    [
+        (64, "float32", 64, True),  # 3 vectors and 15 elements
+        (256, "float32", 64, False),  # 15 vectors and 15 elements
+        (65, "float32", 64, False),  # 4 vectors
+        (64, "float64", 64, False),  # 7 vectors and 7 elements
+        (64, "int8", 64, True),  # 63 elements of a vector
+        (64, "float32", 32, False),  # these vectors have no masks
+    ],
+)
+def test_the_rest_of_a_row_is_masked_where_it_is_long(row, dtype, vector_bytes, is_masked):
+    text = SPLIT.replace("ROW", str(row)).replace("MOST", str(row - 1)).replace("float32", dtype)
+    target = replace(TARGET, vector_bytes=vector_bytes)
+    shown = show_schedule(schedule_kernel(kernel_of(text), target))
+    assert "in 2 pieces" in shown
+    assert ("the rest of a row under a mask" in shown) == is_masked
+    code = emit_kernel(kernel_of(text), (), target).text
+    assert ("vectorize.predicate.enable" in code) == is_masked
 
 
 @pytest.mark.parametrize(

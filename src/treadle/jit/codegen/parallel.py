@@ -150,6 +150,10 @@ def parallel_indices(
             yield (*index[:axis], *moved, *index[axis + 1 :])
 
 
+_MASKED = ("unroll.disable", "vectorize.predicate.enable=1")
+"""Loop hints to compute the elements after the last whole vector as a vector under a mask."""
+
+
 def _hints(interleaved: int, lanes: int) -> Sequence[str]:
     """Loop hints to compute several vectors side by side, and in vectors of a number of lanes."""
     hints = (f"interleave.count={interleaved}",) if interleaved > 1 else ()
@@ -188,7 +192,9 @@ def split_nest(
                 if len(index) == axis:
                     start, end = _later(context, start, first), _earlier(context, end, last)
                 length = context.builder.add(end, context.builder.multiply(-1, start))
-                with context.builder.range(length) as number, context.access.scope():
+                is_row = len(index) == len(found) - 1 and isinstance(length, int)
+                hints = _MASKED if is_row and loops.masks(length) else ()
+                with context.builder.range(length, hints=hints) as number, context.access.scope():
                     own = context.builder.add(number, start)
                     if not isinstance(own, int):
                         context.access.bounds[own] = bounds

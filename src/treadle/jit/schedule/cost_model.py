@@ -90,16 +90,16 @@ def vector_lanes(nodes: Sequence[Node], vector_bytes: int) -> int:
     boxes 16 at a time take 0.8 of the time of 8.
     """
     functions = [node for node in nodes if isinstance(node.op, Elementwise)]
-    wide = [node for node in functions if _widest(node) > _WORD]
+    wide = [node for node in functions if widest((node,)) > _WORD]
     if not wide or len(wide) * _MIN_NARROW > len(functions) or any(map(is_expensive, wide)):
         return 0
     return vector_bytes // _WORD
 
 
-def _widest(node: Node) -> int:
-    """The bytes of an element of its widest array, or of itself."""
-    arrays = (each for each in (node, *node.operands) if not each.is_single)
-    return max((each.dtype.numpy.itemsize for each in arrays), default=0)
+def widest(nodes: Sequence[Node]) -> int:
+    """The bytes of an element of the widest array that nodes compute or read."""
+    found = (each for node in nodes for each in (node, *node.operands) if not each.is_single)
+    return max((each.dtype.numpy.itemsize for each in found), default=0)
 
 
 def _read(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 from treadle.jit.kernel.ir import (
@@ -24,7 +25,14 @@ from treadle.jit.kernel.ir import (
     op_of,
     static_shape,
 )
-from treadle.jit.schedule.cost_model import COPIED, per_element, per_read, per_result, vector_lanes
+from treadle.jit.schedule.cost_model import (
+    COPIED,
+    per_element,
+    per_read,
+    per_result,
+    vector_lanes,
+    widest,
+)
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
@@ -43,6 +51,10 @@ _NARROW = range(2, 9)
 """Lengths of rows that are written at once."""
 _MIN_VECTORS = 4
 """The vectors of a row from which the elements after the last whole one hardly matter."""
+_MASKING_BYTES = 64
+"""The bytes of vectors that have masks."""
+_MOST_RESTS = 2
+"""The elements after the last whole vector of a row, for each vector, that cost less than masks."""
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several vectors are computed independently."""
 
@@ -56,6 +68,7 @@ class Parallelism:
     computed independently. Threads divide
     `shared_axis`, all elements if there is no vector axis; None: one thread computes all.
 
+    `masked`: the lanes of vectors whose masks may cut off the rest of a row of a piece; 0: none do.
     `by_index`: how it runs where memory has gaps; `by_tiles`: the rows of tiles, where it is a
     transposition of memory.
     """
@@ -65,6 +78,7 @@ class Parallelism:
     interleaved: int = 1
     shared_axis: int | None = None
     lanes: int = 0
+    masked: int = 0
     by_index: Parallelism | None = None
     by_tiles: Parallelism | None = None
 
@@ -81,6 +95,13 @@ class Parallelism:
         is_long = not is_known or length >= _MIN_VECTORS * lanes
         return replace(self, lanes=lanes) if lanes and is_long else self
 
+    def masks(self, length: int) -> bool:
+        """Whether masks pay for rows of a length: what is left of one would be many elements."""
+        if not self.masked or 2 * length < self.masked:
+            return False
+        vectors, rest = divmod(length, self.masked)
+        return rest > _MOST_RESTS * vectors
+
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         is_flat = self.vector_axis is None
@@ -89,6 +110,8 @@ class Parallelism:
             yield f"{self.interleaved} of them side by side"
         if self.lanes:
             yield f"{self.lanes} elements in each"
+        if self.masked:
+            yield "the rest of a row under a mask"
         yield from self.sharing_words()
 
     def copy_words(self) -> Iterator[str]:
@@ -110,7 +133,9 @@ def parallelism_of(
     if isinstance(step, Nest):
         lanes = vector_lanes(step.nodes, vector_bytes)
         found = _of_nest(step, order, threshold)
-        return found if step.pieces else found.in_lanes(lanes, step.nodes[0].shape)
+        if step.pieces is None:
+            return found.in_lanes(lanes, step.nodes[0].shape)
+        return found if vector_bytes < _MASKING_BYTES else _with_masks(found, step, vector_bytes)
     if order.storage.storage_of[step] is not Storage.BUFFER:
         return None
     if isinstance(step.op, Reduce):
@@ -122,6 +147,14 @@ def parallelism_of(
         found = in_rows(per_element(order.storage, (), (step,)), step.shape, threshold)
         return _with_tiles(found, step, threshold, vector_bytes)
     return None
+
+
+def _with_masks(found: Parallelism, nest: Nest, vector_bytes: int) -> Parallelism:
+    """The same with masks, if they pay for the rows of a piece."""
+    assert nest.pieces is not None, "a nest that is not split"
+    made = replace(found, masked=vector_bytes // widest(nest.nodes))
+    lengths = (end - start for start, end in pairwise(nest.pieces[-1]))
+    return made if any(map(made.masks, lengths)) else found
 
 
 def copy_parallelism(
