@@ -11,7 +11,7 @@ from tests.jit.native import HEAD, check
 from treadle.errors import RunError
 from treadle.jit.runtime.compilation import generate_code
 
-COUNTS = [0, 1, 5, 31, 32, 100]
+COUNTS = [0, 1, 5, 63, 64, 100]
 MODELS = {
     "take": "y1 = Gather (y, at)",
     "take of columns": """

@@ -34,7 +34,7 @@ from treadle.jit.schedule.storage import Storage
 
 Find = Callable[[CodegenContext, Node, Sequence[Index], Index], Any]
 """Finds an index, of those of a node, at a position, for an axis of an extent."""
-_MIN_CHECKED_BEFORE = 32
+_MIN_CHECKED_BEFORE = 64
 """The number of indices from which they are checked in a loop of their own."""
 
 
