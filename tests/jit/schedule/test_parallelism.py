@@ -74,6 +74,7 @@ SPLIT = """kernel
         (65, "float32", 64, False),  # 4 vectors
         (64, "float64", 64, False),  # 7 vectors and 7 elements
         (64, "int8", 64, True),  # 63 elements of a vector
+        (256, "int8", 64, False),  # 3 vectors and 63 elements, of a long row
         (64, "float32", 32, False),  # these vectors have no masks
     ],
 )

@@ -53,6 +53,8 @@ _MIN_VECTORS = 4
 """The vectors of a row from which the elements after the last whole one hardly matter."""
 _MASKING_BYTES = 64
 """The bytes of vectors that have masks."""
+_MOST_MASKED = 128
+"""The elements of a row from which what is left of it hardly matters."""
 _MOST_RESTS = 2
 """The elements after the last whole vector of a row, for each vector, that cost less than masks."""
 _MIN_INTERLEAVED_NS = 0.1
@@ -97,7 +99,7 @@ class Parallelism:
 
     def masks(self, length: int) -> bool:
         """Whether masks pay for rows of a length: what is left of one would be many elements."""
-        if not self.masked or 2 * length < self.masked:
+        if not self.masked or not self.masked <= 2 * length < 2 * _MOST_MASKED:
             return False
         vectors, rest = divmod(length, self.masked)
         return rest > _MOST_RESTS * vectors

@@ -171,7 +171,9 @@ def _finder(context: CodegenContext, node: Node, shape: Sequence[Index]) -> Find
     Those of many single elements are checked in loops of their own, so that vectors check and read.
     """
     is_many = not all(isinstance(e, int) for e in shape) or prod(shape) >= _MIN_CHECKED_BEFORE
-    if len(shape) < len(node.shape) or not is_many:
+    if len(shape) < len(node.shape):
+        return _expected
+    if not is_many:
         return _checked
     data, *indices = node.operands
     for axis, index in _indexed(node, indices):
@@ -212,6 +214,14 @@ def _check_all(context: CodegenContext, indices: Node, extent: Index) -> None:
 
 def _is_out(context: CodegenContext, index: Any, extent: Index) -> Any:
     return context.builder.builder.icmp_unsigned(">=", index, context.builder.index(extent))
+
+
+def _expected(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
+    """The index of a row, which ends the kernel if it is out of range."""
+    wrapped = _wrapped(context, indices, at, extent)
+    if not _is_within(indices, extent):
+        fail_if(context, _is_out(context, wrapped, extent), OUT_OF_RANGE)
+    return wrapped
 
 
 def _checked(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
