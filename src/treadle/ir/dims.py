@@ -84,7 +84,8 @@ def subtract(left: Dim, right: Dim) -> Dim:
 def multiply(left: Dim, right: Dim) -> Dim:
     """The extent `left * right`."""
     if isinstance(left, int) and isinstance(right, int):
-        return left * right
+        number = left * right
+        return number if number.bit_length() <= _MOST_BITS else None
     return _combine(left, right, _product)
 
 
@@ -114,6 +115,12 @@ def dim_symbols(dim: Dim) -> frozenset[str]:
 
 Polynomial = Mapping[Monomial, int]
 
+_MOST_TERMS, _MOST_PAIRS = 1024, 1 << 14
+_MOST_SYMBOLS = 64
+_MOST_BITS = 128
+"""Beyond these an extent is not known: a few nodes that multiply an extent by itself have terms,
+symbols and digits without end."""
+
 
 def _polynomial(dim: Dim) -> Polynomial | None:
     match dim:
@@ -128,7 +135,7 @@ def _polynomial(dim: Dim) -> Polynomial | None:
 
 def _combine(left: Dim, right: Dim, operation: object) -> Dim:
     a, b = _polynomial(left), _polynomial(right)
-    if a is None or b is None:
+    if a is None or b is None or len(a) * len(b) > _MOST_PAIRS:
         return None
     assert callable(operation)
     return _dim(operation(a, b))
@@ -151,6 +158,8 @@ def _product(left: Polynomial, right: Polynomial) -> Polynomial:
 
 def _dim(polynomial: Polynomial) -> Dim:
     terms = tuple(sorted((s, c) for s, c in polynomial.items() if c))
+    if len(terms) > _MOST_TERMS or not all(map(_is_short, terms)):
+        return None
     match terms:
         case ():
             return 0
@@ -159,3 +168,7 @@ def _dim(polynomial: Polynomial) -> Dim:
         case (((name,), 1),):
             return Symbol(name)
     return Expression(terms)
+
+
+def _is_short(term: tuple[Monomial, int]) -> bool:
+    return len(term[0]) <= _MOST_SYMBOLS and term[1].bit_length() <= _MOST_BITS
