@@ -175,3 +175,13 @@ def test_what_declines(old: str, new: str, reason: str):
 def test_a_number_is_not_computed_for_many_tiles():
     found = scheduled(TWO.format(size=200))
     assert found.declined["register tiling"] == "each tile would compute its carried numbers again"
+
+
+@pytest.mark.parametrize("size", [64, 77])
+def test_functions_with_long_code_take_a_single_tile(size: int):
+    low = f"    %low: float32[{size}] = "
+    wide = low.replace("low", "wide") + "max %kept, %sum\n"
+    text = TWO.format(size=size).replace(f"{low}max %kept, %sum\n", f"{wide}{low}tanh %wide\n")
+    found = scheduled(text)
+    assert isinstance(found.strategy, RegisterTiling) is (size == 64)
+    assert size == 64 or "long code" in found.declined["register tiling"]

@@ -264,20 +264,20 @@ def test_bounds_of_an_array_propagate_nan(op, word):
 
 
 LANES = """kernel
-  %s0: T[40] = input 0
-  %x: T[n0,40] = input 1
+  %s0: T[16] = input 0
+  %x: T[n0,16] = input 1
   %1 = loop length n0 extent n0 carries %s = %s0
-    %s: T[40] = carried 0
-    %item: T[40] = scan slice along 0 of %x
-    %next: T[40] = FUNCTION %item
+    %s: T[16] = carried 0
+    %item: T[16] = scan slice along 0 of %x
+    %next: T[16] = FUNCTION %item
     yield %next
     stack %next along 0
-  %last: T[40] = result 0 of %1
-  %all: T[n0,40] = result 1 of %1
+  %last: T[16] = result 0 of %1
+  %all: T[n0,16] = result 1 of %1
   return %last, %all"""
 ALONE = """kernel
-  %x: T[n0,40] = input 0
-  %y: T[n0,40] = FUNCTION %x
+  %x: T[n0,16] = input 0
+  %y: T[n0,16] = FUNCTION %x
   return %y"""
 
 
@@ -292,7 +292,7 @@ def test_vectors_have_the_bits_of_single_elements(name, dtype, rng):
     (loop,) = schedule.loops.values()
     assert isinstance(loop.strategy, RegisterTiling)
     x = sweep(rng, dtype)
-    x = x[: x.size // 40 * 40].reshape(-1, 40)
+    x = x[: x.size // 16 * 16].reshape(-1, 16)
     x[-1, :5] = [0.0, -0.0, np.inf, -np.inf, np.nan]
     _, found = run_kernel(lanes, x[0], x)
     np.testing.assert_array_equal(found, *run_kernel(alone, x))

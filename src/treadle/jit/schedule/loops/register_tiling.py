@@ -33,6 +33,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form, is_extent_of
+from treadle.jit.schedule.nest_size import is_expensive
 from treadle.jit.schedule.storage import Storage
 
 _MAX_ELEMENTS = 256
@@ -173,6 +174,8 @@ def _tiles(facts: LoopFacts, shape: tuple[int, ...], arrays: list[int]) -> Regis
         lanes = next(n for n in range(min(lanes, repeated), 0, -1) if repeated % n == 0)
         if lanes < _MIN_BROADCAST_LANES:
             return "no division into tiles along which nothing is broadcast"
+    if lanes < size and any(map(is_expensive, facts.op.body.nodes)):
+        return "functions with long code take less time in nests than in several tiles"
     has_numbers = len(arrays) < len(states)
     if has_numbers and -(-size // lanes) > _MAX_TILES_WITH_NUMBERS:
         return "each tile would compute its carried numbers again"
