@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import treadle
+from treadle.checks import extent_refusal
 from treadle.delegate.extents import with_extents_checked
 from treadle.errors import TreadleError
 
@@ -199,3 +200,14 @@ def test_empty_scales_and_zero_points_do_not_reach_the_fusion_of_where(place, do
     ).replace("$", domain)
     with suppress(TreadleError):
         treadle.InferenceSession(HEAD.format(opset=21) + text)
+
+
+@pytest.mark.parametrize("taps", [0, 1])
+def test_causal_convolutions_without_taps_are_declined(taps):
+    """onnxruntime 1.32 never returns from one, where it is made to load opset 27."""
+    text = HEAD.format(opset=27) + (
+        f"g (float[2, 4, 5] x, float[4, 1, {taps}] w, float[4] b) => (float[2, 4, 5] y)"
+        " { y, s = CausalConvWithState (x, w, b) }"
+    )
+    (step,) = treadle.infer(text).main.steps
+    assert bool(extent_refusal(step)) is (taps == 0)

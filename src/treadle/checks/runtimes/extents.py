@@ -75,6 +75,7 @@ def _each(
 
 _DEMANDS: Mapping[tuple[str, str], tuple[ExtentDemand, ...]] = {
     ("", "Attention"): _each(ExtentNeed.HEADS, range(3)),
+    ("", "CausalConvWithState"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     ("", "Conv"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     ("", "ConvInteger"): _each(ExtentNeed.NOT_EMPTY, (1,)),
     ("", "ConvTranspose"): (
