@@ -20,6 +20,15 @@ def session():
     return InferenceSession(TEXT)
 
 
+class NoPath:
+    def __fspath__(self):
+        return 3
+
+
+def by_vectors(*given):
+    session().run_with_ortvaluevector(None, *given, ())
+
+
 WRONG_TYPES = {
     "operator, attribute": (lambda: softmax(axsi=0), 'no attribute "axsi", did you mean "axis"'),
     "call, attribute": (lambda: softmax()(X, axsi=0), 'no attribute "axsi", did you mean "axis"'),
@@ -37,6 +46,13 @@ WRONG_TYPES = {
     "an engine": (lambda: InferenceSession(TEXT, engines=[3]), "a name in engines is an int"),
     "portable": (lambda: treadle.check(TEXT, portable=3), "portable is an int"),
     "options": (lambda: InferenceSession(TEXT, ["CPUExecutionProvider"]), "sess_options is a list"),
+    "path to load": (lambda: treadle.load(NoPath()), "is a NoPath, which is no path"),
+    "path to save": (lambda: treadle.save(TEXT, NoPath()), "is a NoPath, which is no path"),
+    "path to compare": (lambda: treadle.compare(NoPath(), TEXT), "is a NoPath, which is no path"),
+    "feeds of run_async": (lambda: session().run_async(None, 3, print, 0), "input_feed is an int"),
+    "names of a vector": (lambda: by_vectors(3, [X], ["y"], []), "feed_names is an int"),
+    "a name of a vector": (lambda: by_vectors([3], [X], ["y"], []), "a name in feed_names is an"),
+    "fetches of a vector": (lambda: by_vectors(["x"], [X], ["y"], 3), "fetches is an int"),
     "options of a run": (lambda: session().run(None, {"x": X}, 3), "run_options is an int"),
     "a class that listens": (
         lambda: session().run(None, {"x": X}, listener=treadle.Recorder),
@@ -78,6 +94,12 @@ WRONG_VALUES = {
     "seconds": (lambda: RunOptions(max_seconds=-1), "max_seconds"),
     "nan": (lambda: RunOptions(max_seconds=float("nan")), "max_seconds"),
     "iterations": (lambda: RunOptions(max_iterations=-1), "max_iterations"),
+    "a dim": (lambda: session().warm_up(dims={1: 2}), 'no input has an extent "1"'),
+    "feeds of a vector": (lambda: by_vectors(["x"], [], ["y"], []), "0 feeds for 1 feed_names"),
+    "an OrtValue": (
+        lambda: session().create_ortvalue_from_shape_and_type([2], 1, b"x"),
+        "no OrtValue has this shape, type and device",
+    ),
 }
 
 

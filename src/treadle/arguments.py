@@ -28,6 +28,7 @@ __all__ = [
     "mapping_of",
     "names_of",
     "naming_fields",
+    "path_text",
     "shown",
 ]
 
@@ -108,6 +109,14 @@ def expect_model(source: object) -> None:
         )
 
 
+def path_text(path: str | os.PathLike[Any], what: str = "path") -> str:
+    """The path as a string; raises InputTypeError where its `__fspath__` gives no text."""
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise InputTypeError(f"{what} is {shown(path)}, which is no path: {error}") from None
+
+
 def expect_listener(listener: Any, what: str = "listener") -> None:
     """Raise InputTypeError unless the value is a callable, and not a class of listeners."""
     if listener is None:
@@ -121,7 +130,7 @@ def expect_listener(listener: Any, what: str = "listener") -> None:
 def expect_path(path: Any, what: str = "path") -> str:
     """The path as a string; raises InputTypeError for anything but a path."""
     expect(path, (str, os.PathLike), what, "the path of a file: str or os.PathLike")
-    text = os.fsdecode(path)
+    text = path_text(path, what)
     if "\0" in text:
         raise InputError(f"{what} {text!r:.60} has a NUL, which no file's path has")
     try:

@@ -130,7 +130,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     Of very many candidates only those of the nearest length are compared, and very long names not
     at all.
     """
-    if len(name) > _LONGEST_COMPARED:
+    if not isinstance(name, str) or len(name) > _LONGEST_COMPARED:
         return None
     from difflib import get_close_matches
 

@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from treadle import formats, passes
-from treadle.arguments import mapping_of
+from treadle.arguments import expect, items_of, mapping_of, shown
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
@@ -176,8 +176,14 @@ class OrtSession(ABC):
         """
         from treadle import delegate
 
-        made = self.run(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options)
-        for name, value in zip(fetch_names, made, strict=True):
+        fed, wanted = _names(feed_names, "feed_names"), _names(fetch_names, "fetch_names")
+        values = list(items_of(feeds, "feeds", "an OrtValueVector or a list of values"))
+        if len(values) != len(fed):
+            raise InputError(f"there are {len(values)} feeds for {len(fed)} feed_names")
+        if not callable(getattr(fetches, "push_back", None)):
+            raise InputTypeError(f"fetches is {shown(fetches)}, wanted an OrtValueVector")
+        made = self.run(wanted, dict(zip(fed, values, strict=True)), run_options)
+        for name, value in zip(wanted, made, strict=True):
             fetches.push_back(delegate.to_own_ortvalue(value, self.output_type(name))._ortvalue)
 
     @public
@@ -209,14 +215,15 @@ class OrtSession(ABC):
         go to `sys.unraisablehook`. At most `intra_op_num_threads` runs are active at once. Raises
         InputError immediately if an input is missing.
         """
+        fed = mapping_of(input_feed, "input_feed", "a dict of values by input")
         absent = [
             argument.name
             for argument in self.get_inputs()
-            if argument.name not in input_feed and not argument.type.startswith("optional")
+            if argument.name not in fed and not argument.type.startswith("optional")
         ]
         if absent:
             raise InputError(f"Required inputs ({absent}) are missing from input feed")
-        run = partial(self.run, output_names, dict(input_feed), run_options)
+        run = partial(self.run, output_names, dict(fed), run_options)
         self._pool().submit(_finish, run, callback, user_data)
 
     def _pool(self) -> ThreadPoolExecutor:
@@ -255,13 +262,22 @@ class OrtSession(ABC):
         from treadle import delegate
 
         kind = delegate.of_onnxruntime("OrtValue")
-        return kind.ortvalue_from_shape_and_type(
-            shape, element_type, device_type, device_id, vendor_id
-        )
+        given = shape, element_type, device_type, device_id, vendor_id
+        try:
+            return kind.ortvalue_from_shape_and_type(*given)
+        except Exception as error:  # noqa: BLE001  onnxruntime raises what its arguments raise
+            raise InputError(f"no OrtValue has this shape, type and device: {error}") from None
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Release a captured graph: treadle captures none, so this does nothing."""
         return
+
+
+def _names(names: Any, what: str) -> list[str]:
+    found = list(items_of(names, what, "a list of names"))
+    for name in found:
+        expect(name, str, f"a name in {what}", "str")
+    return found
 
 
 _lock = threading.Lock()

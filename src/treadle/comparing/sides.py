@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle import formats, passes, recording
-from treadle.arguments import expect_member, shown
+from treadle.arguments import expect_member, path_text, shown
 from treadle.comparing.runtimes import RUNTIMES, prepared_in, prepared_on
 from treadle.errors import InputError, InputTypeError
 from treadle.ir import Branch, Call, Function, Leaf, Loop, Model, Type, walk_block
@@ -91,7 +91,7 @@ def side_of(given: Any, name: str) -> Side:
         return Side(name, prepared(given.model), prepared_on(given._named_engines))
     if isinstance(given, dict) and all(isinstance(v, _RECORDED) for v in given.values()):
         return Side(name, given=columns_of({k: np.asarray(v) for k, v in given.items()}))
-    if isinstance(given, str | os.PathLike) and os.fspath(given).endswith(".npz"):
+    if isinstance(given, str | os.PathLike) and path_text(given, name).endswith(".npz"):
         return Side(str(given), given=_of_file(Path(os.fspath(given))))
     if given is None or isinstance(given, int | float):
         wanted = "a model, a session, (model, runtime), a recording or an .npz file"

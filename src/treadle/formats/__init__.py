@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
+from treadle.arguments import path_text
 from treadle.boundary import is_debugging
 from treadle.errors import Finding, InputError, Unsupported
 from treadle.formats import onnx
@@ -42,7 +43,9 @@ def read(
 def _read(
     source: object, *, broken: bool, supplied: onnx.Supplied | None
 ) -> tuple[Model | None, list[Finding]]:
-    is_file = isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".xml")
+    is_file = isinstance(source, str | os.PathLike) and path_text(source, "the source").endswith(
+        ".xml"
+    )
     if not is_file and not _is_xml(source):
         return onnx.read(source, broken=broken, supplied=supplied)
     if supplied is not None:
