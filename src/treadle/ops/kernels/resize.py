@@ -7,7 +7,8 @@ the reference gives float32 for every type.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,35 @@ def upsample(x: np.ndarray, scales: np.ndarray, *, mode: str) -> Any:
 @maker("Resize", 11, 13, 18, 19)
 def bind_resize(attributes: Attributes, outputs: int) -> Body:
     """Resize; an empty operand counts as absent, as exporters of opset 11 write it."""
-    body = reference_kernel("Resize", 19)({**defaults_of("", "Resize", 19), **attributes}, outputs)
+    given = {**defaults_of("", "Resize", 19), **attributes}
+    body = reference_kernel("Resize", 19)(given, outputs)
 
     def run(inputs: Operands) -> Results:
         x, *others = inputs
-        return (body([x, *map(_present, others)])[0].astype(x.dtype, copy=False),)
+        fed = [*map(_present, others)]
+        extents = _extents(x, fed, given)
+        if 0 in extents and min(extents) >= 0:  # the reference goes through the elements of the other axes
+            return (np.empty(extents, x.dtype),)
+        return (body([x, *fed])[0].astype(x.dtype, copy=False),)
 
     return run
+
+
+def _extents(
+    x: np.ndarray, fed: Sequence[np.ndarray | None], given: Mapping[str, Any]
+) -> list[int]:
+    """The extents of the result, of one of the scales and sizes; [] where a policy changes them."""
+    scales, sizes = (*fed, None, None, None)[1:3]
+    numbers = sizes if scales is None else scales
+    if numbers is None or (scales is not None and sizes is not None):
+        return []
+    axes, extents = given.get("axes") or range(x.ndim), list(x.shape)
+    is_plain = given["keep_aspect_ratio_policy"] == "stretch" and np.isfinite(numbers).all()
+    if not is_plain or any(not -x.ndim <= axis < x.ndim for axis in axes):
+        return []
+    for axis, number in zip(axes, numbers.tolist(), strict=False):
+        extents[axis] = int(number if scales is None else math.floor(extents[axis] * number))
+    return extents
 
 
 def _present(operand: np.ndarray | None) -> np.ndarray | None:
