@@ -42,7 +42,8 @@ def bind_resize(attributes: Attributes, outputs: int) -> Body:
         x, *others = inputs
         fed = [*map(_present, others)]
         extents = _extents(x, fed, given)
-        if 0 in extents and min(extents) >= 0:  # the reference goes through the elements of the other axes
+        # the reference goes through the elements of the other axes
+        if 0 in extents and min(extents) >= 0:
             return (np.empty(extents, x.dtype),)
         return (body([x, *fed])[0].astype(x.dtype, copy=False),)
 
