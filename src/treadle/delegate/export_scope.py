@@ -19,6 +19,7 @@ from treadle.ir import (
     Info,
     Leaf,
     Literal,
+    Operands,
     Optional,
     Shape,
     Step,
@@ -38,7 +39,8 @@ class ExportModel:
     """The state shared by all blocks of one exported model.
 
     `inputs` are the shapes of its inputs, as far as they were inferred; `fixed` are the names of
-    values that constants determine, which onnxruntime may compute as it loads the model.
+    values that constants determine, which onnxruntime may compute as it loads the model, `makers`
+    the steps that make them, and `folded` those contents of theirs that were asked for.
     `has_symbols`: its steps rely on equal symbols of the inputs.
     """
 
@@ -49,6 +51,8 @@ class ExportModel:
     contents: dict[str, np.ndarray] = field(default_factory=dict)
     ranges: dict[str, Range | None] = field(default_factory=dict)
     fixed: set[str] = field(default_factory=set)
+    makers: dict[str, tuple[Leaf, int, Operands]] = field(default_factory=dict)
+    folded: dict[str, np.ndarray | None] = field(default_factory=dict)
     inputs: tuple[Shape | None, ...] = ()
     has_exact_forms: bool = False
     has_guards: bool = False

@@ -78,3 +78,21 @@ def test_a_constant_of_no_or_two_values_is_refused(attributes):
     text = f"g (float[2] x) => (float[2] y) {{ c = Constant {attributes} () y = Add (x, c) }}"
     with pytest.raises(Unsupported, match="exactly one"):
         treadle.InferenceSession(HEAD + text).run(None, {"x": np.ones(2, np.float32)})
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "h = Constant <value_float = 0.5> () o = Constant <value_ints = [0]> ()"
+        " u = Unsqueeze (h, o) e = Constant <value_floats = [1.0, 1.0]> ()"
+        " p = Concat <axis = 0> (e, u, u) y = Resize (x, , p)",
+        "n = Constant <value_ints = [2]> () m = Mul (n, n)"
+        " o = Constant <value_ints = [1]> () p = Concat <axis = 0> (o, m) y = Expand (x, p)",
+        "n = Constant <value_ints = [2]> () m = Mul (n, n)"
+        " o = Constant <value_ints = [1]> () p = Concat <axis = 0> (o, o, m, o) y = Tile (x, p)",
+    ],
+)
+def test_sizes_that_exact_steps_compute_from_constants_stay_with_onnxruntime(nodes):
+    text = f"{HEAD}g (float[a, b, c, d] x) => (float[] y) {{ {nodes} }}"
+    session = treadle.InferenceSession(text)
+    assert [region.engine for region in session.plan.main.regions] == ["onnxruntime"]
