@@ -50,7 +50,7 @@ def _by_types(step: Leaf, fed: Sequence[Value]) -> float:
 def _by_constants(step: Leaf, fed: Sequence[Value], known: set[Value]) -> float:
     """The factor by constants that one other operand is combined with, or by windows."""
     if step.op in ("Conv", *_POOLS) and fed[0] not in known:
-        return _by_windows(step, *fed[:2]) if step.op == "Conv" else _by_windows(step, fed[0], None)
+        return _by_windows(step, fed[1] if step.op == "Conv" else None)
     fixed = [
         shape for value in fed if value in known and (shape := static_shape(value)) is not None
     ]
@@ -96,7 +96,7 @@ def _extents(value: Value) -> tuple[int | None, ...] | None:
     return None if shape is None else tuple(d if isinstance(d, int) else None for d in shape)
 
 
-def _by_windows(step: Leaf, image: Value, weight: Value | None) -> float:
+def _by_windows(step: Leaf, weight: Value | None) -> float:
     """The factor of a convolution or pool: by its maps, and by the padding of each axis.
 
     There are at most as many windows as elements with their padding. Padding as wide as a window

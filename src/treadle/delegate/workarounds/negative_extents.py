@@ -85,7 +85,7 @@ def _content(draft: ExportScope, value: Value, depth: int = _DEEPEST) -> np.ndar
 
 
 def _of_extents(value: Value | None) -> np.ndarray | None:
-    """An array of these extents, all elements of which are one in memory."""
+    """An array of the value's inferred shape, whose elements share one place in memory."""
     extents = known_extents(value)
     known = [extent for extent in extents or () if extent is not None]
     if extents is None or len(known) < len(extents):
