@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import treadle
-from treadle.jit.codegen import chunks
 from treadle.jit.schedule import cost_model
+from treadle.jit.schedule.steps import chunks
 
 TEXT = """<ir_version: 10, opset_import: ["": 21]>
 g (int64 n, {kind} x, {kind} w) => ({kind} y) {{

@@ -62,6 +62,31 @@ def test_a_copy_that_a_loop_of_few_iterations_skips_is_not_read_by_the_next(firs
     check(FEW, feed(rng, x=first, y=second))
 
 
+SHARED = f"""g (float[T,1,{SIZE}] x, {ROW} h, float[{SIZE},3] k, {MATRIX} v, float four)
+      => ({ROW} h1, float[{SIZE},3] k1) {{
+    h1, k1 = Scan <num_scan_inputs = 1, body = c
+      ({ROW} a, float[{SIZE},3] e, {ROW} x1) => ({ROW} b, float[{SIZE},3] f) {{
+        p = PRODUCT
+        q = OTHER
+        r = MatMul (v, e)
+        s = Add (p, q)
+        b = Mod <fmod = 1> (s, four)
+        f = Mod <fmod = 1> (r, four)
+      }}> (h, k, x)
+  }}"""
+"""A matrix on the right of two products and on the left of one."""
+PLAIN, TURNED = "MatMul ({}, v)", "Gemm <transB = 1> ({}, v)"
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 9, 20])
+@pytest.mark.parametrize("product", [PLAIN, TURNED])
+@pytest.mark.parametrize("other", [PLAIN, TURNED])
+def test_a_copy_is_read_only_by_products_that_need_it(product, other, steps, rng):
+    text = SHARED.replace("PRODUCT", product.format("x1")).replace("OTHER", other.format("a"))
+    columns = rng.integers(-3, 4, (SIZE, 3)).astype("f")
+    check(text, feed(rng, x=steps) | {"k": columns})
+
+
 LOOP = """  %{k} = loop length 9 extent 9 carries %s{k} = %x
     %s{k}: float32[1,65] = carried 0
     %p{k}: float32[1,65] = matmul %s{k}, %w

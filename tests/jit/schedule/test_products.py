@@ -10,8 +10,12 @@ from treadle.jit.codegen import emit_kernel
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.schedule import Schedule, schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
+from treadle.jit.schedule.steps.products import Panels
 
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
+ROW = "in panels, tiles of 1 x 16 vectors of 16"
+TALL = "in panels, tiles of 8 x 2 vectors of 16"
+DOTS = "dot products, 8 columns at once"
 PRODUCT = """kernel parallel_threshold_ns=1500
   %n: int64[] = input 0
   %a: float32[LEFT] = input 1
@@ -42,16 +46,20 @@ def words_of(schedule: Schedule) -> list[str]:
 @pytest.mark.parametrize(
     ("left", "right", "result", "words"),
     [
-        ("1,256", "256,512", "1,512", "in panels, shared by threads along its columns"),
-        ("1,64", "64,64", "1,64", "in panels"),
-        ("1,256", "256,256", "1,256", "in panels"),  # one panel of columns
-        ("64,256", "256,32", "64,32", "in panels, shared by threads along its rows"),
-        ("8,4096", "4096,32", "8,32", "in panels"),  # one block of rows, one panel of columns
-        ("n,16", "16,16", "n,16", "in panels, shared by threads along its rows"),
-        ("16,32,32", "16,32,32", "16,32,32", "in panels, shared by threads along axis 0"),
-        ("2,16,16", "2,16,16", "2,16,16", "in panels"),
+        ("1,256", "256,512", "1,512", f"{ROW}, shared by threads along its columns"),
+        ("1,64", "64,64", "1,64", ROW),
+        ("1,256", "256,256", "1,256", ROW),  # one panel of columns
+        ("64,256", "256,32", "64,32", f"{TALL}, shared by threads along its rows"),
+        ("8,4096", "4096,32", "8,32", TALL),  # one block of rows, one panel of columns
+        ("n,16", "16,16", "n,16", f"{TALL}, shared by threads along its rows"),
+        ("16,32,32", "16,32,32", "16,32,32", f"{TALL}, shared by threads along axis 0"),
+        ("2,16,16", "2,16,16", "2,16,16", TALL),
         ("512,64", "64,1", "512,1", "element by element, shared by threads along axis 0"),
         ("32,64", "64,1", "32,1", "element by element"),
+        ("1,3", "3,2", "1,2", "in registers, written out"),
+        ("1,4", "4,2", "1,2", "in registers, written out in two sums"),
+        ("1,32", "32,1", "1,1", "in registers, in a loop over its terms"),
+        ("1,31", "31,1", "1,1", "in registers, written out in two sums"),
     ],
 )
 def test_threads_share_what_is_long_enough(left, right, result, words):
@@ -63,7 +71,7 @@ def test_threads_share_what_is_long_enough(left, right, result, words):
 
 @pytest.mark.parametrize(
     ("columns", "words"),
-    [(512, "dot products, shared by threads along axis 1"), (32, "dot products")],
+    [(512, f"{DOTS}, shared by threads along axis 1"), (32, DOTS)],
 )
 def test_threads_share_the_columns_of_dot_products(columns, words):
     schedule = schedule_of(TRANSPOSED, "1,128", f"128,{columns}", f"1,{columns}")
@@ -74,15 +82,64 @@ def test_threads_share_the_columns_of_dot_products(columns, words):
 
 def test_without_threads_nothing_is_shared():
     alone = PRODUCT.replace(" parallel_threshold_ns=1500", "")
-    assert words_of(schedule_of(alone, "1,256", "256,512", "1,512")) == ["in panels"]
+    assert words_of(schedule_of(alone, "1,256", "256,512", "1,512")) == [ROW]
 
 
 def test_rows_of_few_vectors_are_shared_where_those_of_many_are_not():
     """A panel of two vectors takes half the time of one of four."""
     schedule = schedule_of(PRODUCT, "32,64", "64,48", "32,48")
     (found,) = schedule.products.values()
-    assert found.panels is not None
-    assert found.panels.row_vectors == 2
+    assert isinstance(found, Panels)
+    assert found.row_vectors == 2
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result", "words"),
+    [
+        (
+            "1,65536",
+            "65536,65536",
+            "1,65536",
+            "in parts of 8192 columns, a safepoint for every 1 rows",
+        ),
+        ("1,2048", "2048,65536", "1,65536", ""),
+        ("100000,1024", "1024,1024", "100000,1024", "a safepoint for every 400 rows"),
+        ("n,1024", "1024,1024", "n,1024", "a safepoint for every 256 rows"),
+        ("n,16", "16,16", "n,16", ""),
+        ("4000,64,64", "4000,64,64", "4000,64,64", "a safepoint for every 2000 products"),
+        ("65536,4096", "4096,1", "65536,1", "a safepoint for every 65536 rows"),
+        ("65535,4096", "4096,1", "65535,1", ""),
+    ],
+)
+def test_long_products_have_safepoints(left, right, result, words):
+    alone = PRODUCT.replace(" parallel_threshold_ns=1500", "")
+    (found,) = words_of(schedule_of(alone, left, right, result))
+    assert (
+        found.removeprefix(ROW).removeprefix(TALL).removeprefix("element by element")[2:] == words
+    )
+
+
+BOTH = """kernel
+  %x: float32[9,1,64] = input 0
+  %h: float32[1,64] = input 1
+  %w: float32[64,64] = input 2
+  %t: float32[64,64] = view (i1, i0) of %w
+  %1 = loop length 9 extent 9 carries %s = %h
+    %s: float32[1,64] = carried 0
+    %i: float32[1,64] = scan slice along 0 of %x
+    %p: float32[1,64] = matmul %i, %t
+    %q: float32[1,64] = matmul %s, %t
+    %n: float32[1,64] = add %p, %q
+    yield %n
+  %r: float32[1,64] = result 0 of %1
+  return %r"""
+
+
+def test_only_products_of_many_iterations_read_a_copy_that_few_iterations_skip():
+    assert words_of(schedule_kernel(kernel_of(BOTH), TARGET)) == [
+        "in packed panels, tiles of 8 x 2 vectors of 16, dot products in a loop of few iterations",
+        DOTS,
+    ]
 
 
 def test_a_product_in_a_stage_of_a_pipeline_has_one_thread():

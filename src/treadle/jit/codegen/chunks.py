@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import prod
 
 from llvmlite import ir as llvm
 
@@ -13,29 +12,19 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import poll_after
-from treadle.jit.schedule.cost_model import LONG, eighths_of, takes_long
-
-_LANES = 64
-"""Parts of an axis are multiples of this number of items, if possible: whole vectors."""
-_ROWS = 64
-"""The least rows of a chunk: each reads the whole right operand, which the caches may not hold."""
-_MULTIPLE = 8
-"""Chunks are multiples of the rows that are computed together."""
-_ASSUMED_ROWS = 2**14
-"""The assumed value of a dynamic number of rows."""
+from treadle.jit.schedule.cost_model import eighths_of, takes_long
+from treadle.jit.schedule.steps.chunks import chunk_of
 
 
 @contextmanager
 def in_chunks(
-    context: CodegenContext, rows: Index, row: tuple[Index, ...], least: int = _ROWS
+    context: CodegenContext, rows: Index, row: tuple[Index, ...], size: int
 ) -> Iterator[tuple[Index, Index]]:
-    """(first, count) of the rows to compute: all of them, or one chunk of a long nest.
+    """(first, count) of the rows to compute: all of them, or one chunk of `size`, if that is not 0.
 
-    `row` has the extents whose product is the multiplications of one row; a chunk has at least
-    `least` rows.
+    `row` has the extents whose product is the multiplications of one row.
     """
     b = context.builder
-    size = _chunk(rows, row, least)
     if not size or is_in_parallel_part(context) or context.tile is not None:
         yield 0, rows
         return
@@ -67,7 +56,8 @@ def long_axis_in_chunks(
         yield 0, 0, list(shape)
         return
     others = (*shape[:axis], *shape[axis + 1 :])
-    with in_chunks(context, shape[axis], (eighths_of(cost), *others), 1) as (first, count):
+    row = (eighths_of(cost), *others)
+    with in_chunks(context, shape[axis], row, chunk_of(shape[axis], row, 1)) as (first, count):
         yield axis, first, [*shape[:axis], count, *shape[axis + 1 :]]
 
 
@@ -82,17 +72,10 @@ def moved_along(
 
 @contextmanager
 def columns_in_parts(
-    context: CodegenContext, rows: Index, inner: Index, columns: int, is_packed: bool
+    context: CodegenContext, rows: Index, inner: Index, columns: int, part: int
 ) -> Iterator[tuple[Index, int]]:
-    """(first, count) of the columns of a product to compute: all, or an equal part of many.
-
-    Only a product of so few rows that `in_chunks` leaves it whole is divided; where the matrix is
-    packed in panels, only into whole vectors.
-    """
-    b, part = context.builder, 0
-    if isinstance(rows, int) and isinstance(inner, int) and rows < 2 * _ROWS:
-        part = _even_part(columns, rows * inner)
-        part = 0 if is_packed and part % _LANES else part
+    """(first, count) of the columns of a product to compute: all, or those of an equal part."""
+    b = context.builder
     if not part or is_in_parallel_part(context) or context.tile is not None:
         yield 0, columns
         return
@@ -100,30 +83,6 @@ def columns_in_parts(
         first = b.multiply(number, part)
         _poll(context, (part, rows, inner))
         yield first, part
-
-
-def _even_part(extent: int, each: int) -> int:
-    """The extent of equal parts of an axis, if possible of whole vectors; 0 if it is short.
-
-    `each` is the number of multiplications for one item of the axis.
-    """
-    most = min(extent // 2, 2 * LONG // each) if extent * each >= 2 * LONG else 0
-    parts = [n for n in range(most, most // 8, -1) if extent % n == 0]
-    return next((n for n in parts if n % _LANES == 0), max(parts, default=0))
-
-
-def _chunk(rows: Index, row: tuple[Index, ...], least: int) -> int:
-    """The rows of a chunk; 0 where the nest is short."""
-    each = prod(extent for extent in row if isinstance(extent, int))
-    is_known = all(isinstance(extent, int) for extent in row)
-    if is_known and (rows if isinstance(rows, int) else _ASSUMED_ROWS) * each < LONG:
-        return 0
-    least = max(least, -(-LONG // each)) if is_known else least
-    least += -least % _MULTIPLE if least > 1 else 0
-    if not isinstance(rows, int):
-        return least
-    even = (n for n in range(least, min(rows, 2 * least) + 1) if rows % n == 0)
-    return next((n for n in even if n % _MULTIPLE == 0), least)
 
 
 def _least(context: CodegenContext, size: int, rows: Index, first: Index) -> Index:

@@ -280,20 +280,18 @@ class ElementAccess:
 
     def has_rows(self, node: Node) -> bool:
         """Whether neighbouring elements along the last axis are neighbours in memory."""
-        return node in self.packed or self.order.has_rows(node)
+        return self.order.has_rows(node)
 
     def is_located(self, node: Node) -> bool:
         """Whether a node has contiguous rows, and they are in memory already."""
-        if node in self.packed or not self.has_rows(node):
-            return node in self.packed
+        if not self.has_rows(node):
+            return False
         while self.storage_of(node) is Storage.INLINE:
             node = node.operands[0]
         return self.is_in_memory(node)
 
     def located(self, node: Node, index: tuple[Index, ...]) -> Any:
         """The address of an element of a node with contiguous rows."""
-        if node in self.packed:
-            return self.address(self.packed[node], index)
         while self.storage_of(node) is Storage.INLINE:
             match node.op:
                 case Reshape():
@@ -308,8 +306,6 @@ class ElementAccess:
 
     def scope_of(self, node: Node) -> str:
         """The alias scope of a node with contiguous rows."""
-        if node in self.packed:
-            return self.packed[node].scope
         while self.storage_of(node) is Storage.INLINE:
             node = node.operands[0]
         return self.buffer(node).scope

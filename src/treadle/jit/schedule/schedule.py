@@ -12,7 +12,7 @@
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
-    products      what threads share of each product in memory
+    products      the way in which each product runs, and what threads share of it
     forms         the form of each reduction in memory, and of each search for the best items
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
@@ -52,7 +52,7 @@ from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, para
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.steps.forms import Form, form_of
-from treadle.jit.schedule.steps.products import ProductSchedule, product_schedules
+from treadle.jit.schedule.steps.products import Panels, ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
@@ -149,8 +149,8 @@ def schedule_kernel(
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
     parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes)
-    packed = packings(kernel, order, distributed, target)
-    matrices = {packing.matrix for each in packed.values() for packing in each}
+    packed = packings(kernel, blocks, order, distributed, target)
+    products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
     columns = {
         node: columns_of(node, kernel, order)
         for node, of in loops.items()
@@ -160,8 +160,8 @@ def schedule_kernel(
     return Schedule(
         storage,
         loops,
-        distributed,
-        packed,
+        {node: of for node, of in distributed.items() if isinstance(products[node], Panels)},
+        packed.made,
         order,
         columns,
         concats,
@@ -170,7 +170,7 @@ def schedule_kernel(
         found,
         blocks,
         parallelism,
-        product_schedules(thresholds, order, matrices, distributed, target),
+        products,
         dict(_forms(blocks, tiled)),
         thresholds,
         reassociated(facts.values()),

@@ -24,7 +24,7 @@ from treadle.jit.codegen.ops.matmul_microkernel import masked_load
 from treadle.jit.codegen.ops.vector_product import multiply_add
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.layouts.product_tiles import dots_together
+from treadle.jit.schedule.steps.products import Dots
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,20 +44,16 @@ class _Dots:
         return llvm.VectorType(register_type(self.dtype), self.lanes)
 
 
-def emit_dot_products(context: CodegenContext, node: Node, matrix: Node, result: Buffer) -> None:
+def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: Buffer) -> None:
     """Emit the product to memory; threads share the columns."""
-    (rows, columns), inner = static_shape(node), static_shape(matrix)[1]
-    lanes = context.builder.target.vector_bytes // node.dtype.numpy.itemsize
+    (rows, columns), inner = static_shape(node), static_shape(found.matrix)[1]
     left = _dense(context, node.operands[0], (rows, inner))
-    dots = _Dots(node.dtype, rows, inner, min(lanes, inner), left, matrix, result)
-    at_once, found = (
-        dots_together(rows, context.builder.target),
-        context.schedule.products[node].dots,
-    )
-    assert found is not None, "no product of a transposed input"
+    dots = _Dots(node.dtype, rows, inner, found.lanes, left, found.matrix, result)
+    at_once = found.together
     full, rest = columns // at_once, columns % at_once
     if full:
-        with parallel_range(context, full, found, (rows, inner, full * at_once)) as number:
+        size = rows, inner, full * at_once
+        with parallel_range(context, full, found.sharing, size) as number:
             _emit(context, dots, context.builder.multiply(number, at_once), at_once)
     if rest:
         _emit(context, dots, full * at_once, rest)

@@ -1,16 +1,10 @@
-"""Matrix products.
-
-Unrolled if the result and operands, or short sums, are in registers. If columns of the right
-operand are contiguous in memory, blocks of rows and columns are kept in vector registers; few rows
-times a transposed matrix are dot products (`dot_products.py`); the rest is computed element by
-element.
-"""
+"""Matrix products, each in the way that `schedule/steps/products.py` has decided."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from itertools import product
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from itertools import pairwise, product
 from typing import Any
 
 from treadle.jit.codegen.allocation import allocate
@@ -25,61 +19,45 @@ from treadle.jit.codegen.ops.vector_product import Product, row_reader
 from treadle.jit.codegen.parallel import parallel_indices
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, static_shape
-from treadle.jit.schedule.cost_model import is_long
 from treadle.jit.schedule.distribution import Distribution
-from treadle.jit.schedule.layouts.product_tiles import has_panels
-from treadle.jit.schedule.steps.products import Panels
-from treadle.jit.schedule.storage import Storage, stored_transpose
+from treadle.jit.schedule.steps.products import Dots, Elements, InRegisters, Panels
 
-_MIN_HALVED = 4
-"""The terms from which a sum is added in two halves."""
-_MIN_LOOPED = 32
-"""The terms from which a sum of neighbours in memory is a loop, which LLVM vectorizes."""
+_At = Callable[[tuple[Index, ...]], Any]
 
 
 def emit_contract(context: CodegenContext, node: Node) -> None:
-    """The product, into registers or memory."""
-    t = context.access
+    """The product, into registers or memory, in the way that the schedule says."""
+    found, t = context.schedule.products[node], context.access
     inner = t.extent(node.operands[0].shape[-1])
-    if t.storage_of(node) is Storage.REGISTERS:
-        element = _looped if _is_long_dot_product(context, node, inner) else _dot
+    if isinstance(found, InRegisters):
+        element = partial(_dot, sums=found.sums) if found.sums else _looped
         each = product(*map(range, static_shape(node)))
         t.keep(node, [element(context, node, index, inner) for index in each])
         return
-    shape, right = t.shape(node), node.operands[1]
-    has_rows, found = has_panels(node) and t.has_rows(right), context.schedule.products[node]
     distribution = context.schedule.distributed.get(node)
-    if has_rows and distribution is not None:
-        _emit_ahead(context, node, distribution)
+    if isinstance(found, Panels) and distribution is not None:
+        _emit_ahead(context, node, found, distribution)
         return
     buffer = allocate(context, node)
-    matrix = None if has_rows else stored_transpose(node)
-    if matrix is not None:
-        dot_products.emit_dot_products(context, node, matrix, buffer)
-        t.buffers[node] = buffer
-        return
-    if has_rows:
-        assert found.panels is not None, "a product without panels"
-        _emit_by_rows(context, node, buffer, found.panels, inner)
-    else:
-        assert found.elements is not None, "a product that has panels"
-        *batch, rows, columns = shape
-        with in_chunks(context, rows, (*batch, columns, inner)) as (first, count):
-            own = (*batch, count, columns)
-            with parallel_indices(context, own, found.elements) as (*outer, row, column):
-                index = (*outer, context.builder.add(first, row), column)
-                t.store(buffer, index, _looped(context, node, index, inner))
+    match found:
+        case Dots():
+            dot_products.emit_dot_products(context, node, found, buffer)
+        case Panels():
+            _emit_by_rows(context, node, buffer, found, inner)
+        case Elements():
+            _emit_elements(context, node, buffer, found, inner)
     t.buffers[node] = buffer
 
 
-def _is_long_dot_product(context: CodegenContext, node: Node, inner: Index) -> bool:
-    """Whether a product in registers has one column of many terms, none of them in registers."""
-    return (
-        node.shape[-1] == 1
-        and isinstance(inner, int)
-        and inner >= _MIN_LOOPED
-        and not any(context.access.storage_of(each) is Storage.REGISTERS for each in node.operands)
-    )
+def _emit_elements(
+    context: CodegenContext, node: Node, buffer: Buffer, found: Elements, inner: Index
+) -> None:
+    *batch, rows, columns = context.access.shape(node)
+    with in_chunks(context, rows, (*batch, columns, inner), found.chunk) as (first, count):
+        own = (*batch, count, columns)
+        with parallel_indices(context, own, found.sharing) as (*outer, row, column):
+            index = (*outer, context.builder.add(first, row), column)
+            context.access.store(buffer, index, _looped(context, node, index, inner))
 
 
 def _emit_by_rows(
@@ -88,52 +66,54 @@ def _emit_by_rows(
     """By blocks of rows and columns; threads share the products, or the parts of a long one."""
     *batches, rows, columns = context.access.shape(node)
     assert isinstance(columns, int)
-    is_packed = node.operands[1] in context.access.packed
-    if batches and not is_long((rows, columns, inner)):
-        with in_chunks(context, batches[0], (*batches[1:], rows, columns, inner), 1) as own:
-            first, count = own
-            with parallel_indices(context, (count, *batches[1:]), found.batches) as (number, *rest):
+    if found.batches is not None:
+        row = *batches[1:], rows, columns, inner
+        with in_chunks(context, batches[0], row, found.chunk) as (first, count):
+            own = count, *batches[1:]
+            with parallel_indices(context, own, found.batches) as (number, *rest):
                 batch = (context.builder.add(first, number), *rest)
                 whole = (0, rows), (0, columns)
                 emit_product(context, _product(context, node, buffer, batch, *whole, found))
         return
     with (
         context.builder.nest(batches) as batch,
-        columns_in_parts(context, rows, inner, columns, is_packed) as part,
-        in_chunks(context, rows, (part[1], inner)) as chunk,
+        columns_in_parts(context, rows, inner, columns, found.part) as part,
+        in_chunks(context, rows, (part[1], inner), found.chunk) as chunk,
     ):
         emit_product(context, _product(context, node, buffer, batch, chunk, part, found))
 
 
-def _emit_ahead(context: CodegenContext, node: Node, distribution: Distribution) -> None:
+def _emit_ahead(
+    context: CodegenContext, node: Node, found: Panels, distribution: Distribution
+) -> None:
     """Compute the products of many iterations when due; that of this iteration is among them.
 
     A loop of few iterations computes each by itself if the matrix need not be transposed then.
     """
     made = batched_matmul.BatchedProducts(context, node, distribution)
-    is_short, matrix = batched_matmul.runs_briefly(context, node), stored_transpose(node)
-    if is_short is None or matrix is None:
-        _emit_batch(context, node, made)
+    is_short = batched_matmul.runs_briefly(context, node)
+    if is_short is None or found.briefly is None:
+        _emit_batch(context, node, found, made)
     else:
         with context.builder.builder.if_else(is_short) as (short, long):
             with short, context.access.scope():
-                dot_products.emit_dot_products(context, node, matrix, made.own(node))
+                dot_products.emit_dot_products(context, node, found.briefly, made.own(node))
             with long:
-                _emit_batch(context, node, made)
+                _emit_batch(context, node, found, made)
     context.access.buffers[node] = made.own(node)
 
 
-def _emit_batch(context: CodegenContext, node: Node, made: batched_matmul.BatchedProducts) -> None:
-    left, right = node.operands
-    found = context.schedule.products[node].panels
-    assert found is not None, "a product without panels"
+def _emit_batch(
+    context: CodegenContext, node: Node, found: Panels, made: batched_matmul.BatchedProducts
+) -> None:
+    left, (right, scope) = node.operands[0], _right(context, node, found)
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
             node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],
             lambda row: made.row(left, row),
-            lambda k, column: context.access.located(right, (k, column)),
+            lambda k, column: right((k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
-            (context.access.scope_of(right), made.all.scope), _panel(context, node, (0, 0)), found,
+            (scope, made.all.scope), found.panel, found,
             has_many_rows=True,
         ))  # fmt: skip
 
@@ -147,7 +127,8 @@ def _product(
     part: tuple[Index, int],
     found: Panels,
 ) -> Product:
-    left, right = node.operands
+    left, (right, scope) = node.operands[0], _right(context, node, found)
+    batch_of_right = _batch(node.operands[1], batch)
     (first, rows), (first_column, columns) = chunk, part
 
     def own(row: Index) -> Index:
@@ -159,19 +140,19 @@ def _product(
     return Product(
         node.dtype, rows, context.access.extent(left.shape[-1]), columns,
         lambda row: row_reader(context, left, (*_batch(left, batch), own(row))),
-        lambda k, column: context.access.located(right, (*_batch(right, batch), k, moved(column))),
+        lambda k, column: right((*batch_of_right, k, moved(column))),
         lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
-        (context.access.scope_of(right), buffer.scope),
-        _panel(context, node, part), found, _is_backward(context, node) if found.turns else None,
+        (scope, buffer.scope), found.panel if part[0] == 0 else min(found.panel, 1),
+        found, _is_backward(context, node) if found.turns else None,
     )  # fmt: skip
 
 
-def _panel(context: CodegenContext, node: Node, part: tuple[Index, int]) -> int:
-    """The columns of the panels in which the right operand is packed, or 0; 1 in a later part."""
-    packed = context.access.packed.get(node.operands[1])
-    if packed is None:
-        return 0
-    return packed.panel if part[0] == 0 else 1
+def _right(context: CodegenContext, node: Node, found: Panels) -> tuple[_At, str]:
+    """How to address the right operand, in packed panels or as it is stored; its alias scope."""
+    access, right = context.access, node.operands[1]
+    if found.panel:
+        return partial(access.address, access.packed[right]), access.packed[right].scope
+    return partial(access.located, right), access.scope_of(right)
 
 
 def _is_backward(context: CodegenContext, node: Node) -> Any:
@@ -205,13 +186,12 @@ def _term(context: CodegenContext, node: Node, index: Sequence[Index], position:
     return context.builder.builder.mul(left, right)
 
 
-def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int) -> Any:
-    """One element of the product; long sums in halves, which the processor adds side by side."""
+def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int, sums: int) -> Any:
+    """One element of the product; long sums in parts, which the processor adds side by side."""
     if not inner:
         return literal(node.dtype, 0)
-    middle = inner // 2 if inner >= _MIN_HALVED else 0
-    halves = [range(middle), range(middle, inner)] if middle else [range(inner)]
-    found = [_dot_of(context, node, index, half) for half in halves]
+    ends = [inner * number // sums for number in range(sums + 1)]
+    found = [_dot_of(context, node, index, range(*each)) for each in pairwise(ends)]
     return reduce(lambda left, right: _sum(context, node, left, right, ("contract",)), found)
 
 

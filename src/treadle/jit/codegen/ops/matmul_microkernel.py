@@ -21,15 +21,7 @@ from treadle.jit.codegen.llvm_types import I1, I32, I64, VOID, memory_type, regi
 from treadle.jit.codegen.ops.vector_product import Product, multiply_add
 from treadle.jit.codegen.parallel import parallel_range
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.schedule.layouts.product_tiles import (
-    alike_panels,
-    lanes_of,
-    rows_together,
-    vectors_together,
-)
-
-_MIN_ACCUMULATORS = 8
-"""Independent sums that hide the latency of a multiply-add."""
+from treadle.jit.schedule.layouts.product_tiles import steps_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +42,24 @@ def emit_product(context: CodegenContext, product: Product) -> None:
     """Emit the product to memory: threads share panels of columns, or blocks of rows."""
     if product.rows == 0 or not product.columns:
         return
-    target = context.builder.target
-    most = rows_together(product.rows, target)
-    for column, count, tail in _panels(context, product, vectors_together(most, target)):
-        for rows in _rows(context, product, most, count):
+    for column, count, tail in _panels(context, product):
+        for rows in _rows(context, product, count):
             left = [product.left(row) for row in rows]
             _block(context, product, _Block(rows, left, column, count, tail))
 
 
-def _lanes(context: CodegenContext, product: Product) -> int:
-    return lanes_of(product.dtype, product.columns, context.builder.target)
-
-
-def _rows(
-    context: CodegenContext, product: Product, most: int, vectors: int
-) -> Iterator[list[Index]]:
+def _rows(context: CodegenContext, product: Product, vectors: int) -> Iterator[list[Index]]:
     """The rows of blocks that cover all rows, inside the loops they need.
 
     The last block of many rows repeats the last row, so that one code computes all of them.
     """
-    w = context.builder
+    w, tile = context.builder, product.found.tile
+    most = tile.rows
     full, rest = w.split(product.rows, most)
     has_one_code = product.has_many_rows and not isinstance(rest, int)
     blocks = w.split(w.add(product.rows, most - 1), most)[0] if has_one_code else full
     if full != 0:
-        size = (blocks, most * vectors * _lanes(context, product), product.inner)
+        size = (blocks, most * vectors * tile.lanes, product.inner)
         with parallel_range(context, blocks, product.found.rows(vectors), size) as number:
             part = context.builder
             rows = _rows_from(context, part.multiply(number, most), most)
@@ -98,12 +83,10 @@ def _rows_from(context: CodegenContext, first: Index, count: int) -> list[Index]
     return [context.builder.add(first, row) for row in range(count)]
 
 
-def _panels(
-    context: CodegenContext, product: Product, most: int
-) -> Iterator[tuple[Index, int, int]]:
+def _panels(context: CodegenContext, product: Product) -> Iterator[tuple[Index, int, int]]:
     """(first column, vectors, columns of the last) of panels that cover all columns evenly."""
-    lanes, found = _lanes(context, product), product.found
-    alike, wide = alike_panels(product.columns, lanes, most)
+    found, lanes = product.found, product.found.tile.lanes
+    alike, wide = found.tile.panels(product.columns)
     vectors = -(-product.columns // lanes)
     tail = product.columns - (vectors - 1) * lanes
     if alike:
@@ -112,15 +95,16 @@ def _panels(
             yield context.builder.multiply(panel, wide * lanes), wide, lanes
     first = alike * wide
     while first < vectors:
-        count = min(vectors - first, most)
+        count = min(vectors - first, found.tile.vectors)
         yield first * lanes, count, tail if first + count == vectors else lanes
         first += count
 
 
 def _block(context: CodegenContext, product: Product, block: _Block) -> None:
     w = context.builder
-    vector = llvm.VectorType(register_type(product.dtype), _lanes(context, product))
-    steps, size = _steps(product, block), len(block.rows) * block.count
+    vector = llvm.VectorType(register_type(product.dtype), product.found.tile.lanes)
+    size = len(block.rows) * block.count
+    steps = steps_together(product.inner, size)
     totals = [zeros(vector)] * (steps * size)
     full, rest = w.split(product.inner, steps)
     if full != 0:
@@ -189,13 +173,6 @@ def _mask(count: int, vector: Any) -> Any:
     return llvm.Constant(
         llvm.VectorType(I1, vector.count), [k < count for k in range(vector.count)]
     )
-
-
-def _steps(product: Product, block: _Block) -> int:
-    """The number of inner steps that run independently."""
-    if not isinstance(product.inner, int):
-        return 1
-    return max(min(_MIN_ACCUMULATORS // (len(block.rows) * block.count), product.inner, 4), 1)
 
 
 def _add(

@@ -56,39 +56,69 @@ class Packing:
         return f"{self.matrix.dtype}[{shape}] in panels of {self.panel} columns{when}"
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Packings:
+    """The matrices packed before each loop, and the columns of the panels each product reads."""
+
+    made: Mapping[Node, tuple[Packing, ...]]
+    panel_of: Mapping[Node, int]
+
+
 def packings(
-    kernel: Kernel, order: MemoryOrder, distributed: Collection[Node], target: Target
-) -> Mapping[Node, tuple[Packing, ...]]:
-    """The matrices packed before each loop; `distributed` are products of many iterations."""
-    facts = _Facts(order, distributed, target)
-    return dict(_packings(kernel.main, set(), set(), facts))
+    kernel: Kernel,
+    blocks: Mapping[Block, Sequence[object]],
+    order: MemoryOrder,
+    distributed: Collection[Node],
+    target: Target,
+) -> Packings:
+    """What is packed; `blocks` have their steps in order, `distributed` are many iterations'."""
+    walk = _Walk(blocks, order, distributed, target, {}, {}, {})
+    walk.block(kernel.main, {})
+    return Packings(walk.made, walk.panel_of)
+
+
+_Panels = dict[Node, int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Facts:
+class _Walk:
+    """The walk over a kernel in order; `constants` are packed for all that comes later."""
+
+    blocks: Mapping[Block, Sequence[object]]
     order: MemoryOrder
     distributed: Collection[Node]
     target: Target
+    constants: _Panels
+    made: dict[Node, tuple[Packing, ...]]
+    panel_of: _Panels
+
+    def block(self, block: Block, there: _Panels) -> None:
+        """The loops and products of a block; the matrices in `there` are packed before it."""
+        for node in (step for step in self.blocks[block] if isinstance(step, Node)):
+            inside = dict(there)
+            if isinstance(node.op, MatMul):
+                self.product(node, there | self.constants)
+            if isinstance(node.op, Loop):
+                made = tuple(_made(node, there | self.constants, self))
+                self.made[node] = made
+                inside |= {each.matrix: each.panel for each in made}
+                there |= {each.matrix: each.panel for each in made if not each.products}
+                is_constant = (each for each in made if isinstance(each.matrix.op, Constant))
+                self.constants.update({each.matrix: each.panel for each in is_constant})
+            for inner in inner_blocks(node):
+                self.block(inner, dict(inside) if isinstance(node.op, Branch) else inside)
+
+    def product(self, node: Node, there: _Panels) -> None:
+        """Whether a product reads a copy: not where it multiplies by the rows as they are stored.
+
+        A copy that a loop of few iterations skips is for distributed products only.
+        """
+        right = node.operands[1]
+        if right in there and (node in self.distributed or stored_transpose(node) is None):
+            self.panel_of[node] = there[right]
 
 
-def _packings(
-    block: Block, there: set[Node], constants: set[Node], facts: _Facts
-) -> Iterator[tuple[Node, tuple[Packing, ...]]]:
-    """Those of the loops in a block; `there` and `constants` are packed before it."""
-    for node in block.nodes:
-        inside = set(there)
-        if isinstance(node.op, Loop):
-            made = tuple(_made(node, there | constants, facts))
-            yield node, made
-            inside |= {each.matrix for each in made}
-            there |= {each.matrix for each in made if not each.products}
-            constants |= {each.matrix for each in made if isinstance(each.matrix.op, Constant)}
-        for inner in inner_blocks(node):
-            own = set(inside) if isinstance(node.op, Branch) else inside
-            yield from _packings(inner, own, constants, facts)
-
-
-def _made(loop: Node, there: Collection[Node], facts: _Facts) -> Iterator[Packing]:
+def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing]:
     assert isinstance(loop.op, Loop)
     readers: dict[Node, list[Node]] = {}
     for node in all_nodes(loop.op.body):
@@ -105,7 +135,7 @@ def _made(loop: Node, there: Collection[Node], facts: _Facts) -> Iterator[Packin
         yield Packing(matrix, panel, least, () if is_made_before else tuple(products))
 
 
-def _is_packed(product: Node, loop: Loop, facts: _Facts) -> bool:
+def _is_packed(product: Node, loop: Loop, facts: _Walk) -> bool:
     """Whether the right operand of a product in a loop does not change, and is better packed."""
     right = product.operands[1]
     is_matrix = right.home.depth < loop.body.depth and right.is_static and len(right.shape) == 2
@@ -120,7 +150,7 @@ def _is_worth_it(matrix: Node) -> bool:
     return is_large and matrix.dtype not in NO_VECTOR_ROWS
 
 
-def _least(matrix: Node, products: Sequence[Node], loop: Loop, facts: _Facts) -> int:
+def _least(matrix: Node, products: Sequence[Node], loop: Loop, facts: _Walk) -> int:
     """The iterations from which a copy pays; 0: it is made in any case."""
     is_inline = facts.order.storage.storage_of[matrix] is Storage.INLINE
     is_stored = not is_inline and facts.order.has_rows(matrix)

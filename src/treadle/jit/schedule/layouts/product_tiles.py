@@ -12,6 +12,7 @@ of two vectors are faster: 8 x 2 reaches 0.95 of the peak of Zen 5, 4 x 4 0.75.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from treadle.ir import DType
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
@@ -23,8 +24,47 @@ _PANEL_VECTORS = 4
 _REGISTERS_PER_ROW = 4
 """The vector registers for each row of a tile."""
 _MOST_DOTS = 8
+_MIN_ACCUMULATORS, _MOST_STEPS = 8, 4
+"""Independent sums that hide the latency of a multiply-add, and the most steps they come from."""
 NO_VECTOR_ROWS = (DType.BOOL, *SIXTEEN_BIT_FLOATS)
 """Dtypes with different representations in memory and in registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The rows of a result in registers together, the vectors of each, and the lanes of a vector.
+
+    The last tiles of rows and of columns are smaller.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    def __str__(self) -> str:
+        """As `explain --schedule` prints it."""
+        return f"tiles of {self.rows} x {self.vectors} vectors of {self.lanes}"
+
+    def panels(self, columns: int) -> tuple[int, int]:
+        """The number of equal panels that cover columns, and of vectors in each."""
+        vectors = -(-columns // self.lanes)
+        number = -(-vectors // self.vectors)
+        wide = vectors // number
+        tail = columns - (vectors - 1) * self.lanes
+        return number - 1 if tail < self.lanes or vectors % number else number, wide
+
+
+def tile_of(dtype: DType, rows: Number | None, columns: int, target: Target) -> Tile:
+    """The tile of a product; rows are None if they are those of many iterations."""
+    together = rows_together(rows, target)
+    return Tile(together, vectors_together(together, target), lanes_of(dtype, columns, target))
+
+
+def steps_together(inner: Number, sums: int) -> int:
+    """The steps of the inner axis that run independently in a tile of this number of vectors."""
+    if not isinstance(inner, int):
+        return 1
+    return max(min(_MIN_ACCUMULATORS // sums, inner, _MOST_STEPS), 1)
 
 
 def rows_together(rows: Number | None, target: Target) -> int:
@@ -50,15 +90,6 @@ def has_panels(product: Node) -> bool:
     """Whether a product has vectors of columns, if its right operand has its rows in memory."""
     columns = product.shape[-1]
     return product.dtype not in NO_VECTOR_ROWS and isinstance(columns, int) and columns > 1
-
-
-def alike_panels(columns: int, lanes: int, most: int) -> tuple[int, int]:
-    """The number of equal panels that cover the columns, and of vectors in each, at most `most`."""
-    vectors = -(-columns // lanes)
-    number = -(-vectors // most)
-    wide = vectors // number
-    tail = columns - (vectors - 1) * lanes
-    return number - 1 if tail < lanes or vectors % number else number, wide
 
 
 def dots_together(rows: int, target: Target) -> int:

@@ -1,1 +1,1 @@
-"""Schedules of steps: which become functions, and what threads share of products."""
+"""Schedules of steps: which become functions, in which form they run, in which chunks."""

@@ -1,144 +1,225 @@
-"""What threads share of matrix products, in each way to compute them.
+"""The way in which each matrix product runs, and what threads share of it.
 
     panels of columns    whole products of a batch; else the panels; else the rows of each panel
     dot products         the columns
     single elements      the first axis that is long enough
+    in registers         nothing
 
 Where the right operand has its rows in memory, or is packed, a product runs by panels; few rows
-times a transposed input are dot products; the rest is computed element by element.
+times a transposed input are dot products; the rest is computed element by element. A product in
+registers is written out, or runs through many terms that are neighbours in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import Block, MatMul, Node, Number, static_shape
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.cost_model import per_product
+from treadle.jit.schedule.cost_model import is_long, per_product
+from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.product_tiles import (
-    alike_panels,
+    Tile,
     dots_together,
     has_panels,
-    lanes_of,
     rows_together,
-    vectors_together,
+    tile_of,
 )
 from treadle.jit.schedule.parallelism import Parallelism, in_rows, shares_items
+from treadle.jit.schedule.steps.chunks import chunk_of, part_of
 from treadle.jit.schedule.storage import Storage, stored_transpose
+
+_MIN_HALVED = 4
+"""The terms from which a sum in registers is added in two halves, side by side."""
+_MIN_LOOPED = 32
+"""The terms from which a sum of neighbours in memory is a loop, which LLVM vectorizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Dot products with `matrix`, the transpose of the right operand: `together` columns at once.
+
+    `lanes` terms of each are added at once; threads share the columns.
+    """
+
+    sharing: Parallelism
+    matrix: Node
+    together: int
+    lanes: int
+
+    def words(self) -> Iterator[str]:
+        """As `explain --schedule` prints it."""
+        yield "dot products"
+        yield f"{self.together} columns at once"
+        yield from self.sharing.sharing_words()
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
     """A product by panels: threads share the products of `batches`, or `columns`, or else rows.
 
-    They share the rows of panels of at least `row_vectors` vectors, 0: of none. `turns`: every
+    `panel`: the columns of the panels in which the right operand is packed; if 0, its rows are in
+    memory. `batches` are None where there are none, or each product is long. Threads share the rows
+    of panels of at least `row_vectors` vectors, 0: of none. A long product runs in parts of `part`
+    columns and in chunks of `chunk` rows, or products of a batch; 0: of all. `turns`: every
     second iteration runs backward, since the end of a matrix larger than the cache is still cached.
+    `briefly`: how it runs in a loop of few iterations, for which the matrix is not transposed.
     """
 
-    batches: Parallelism
+    tile: Tile
+    panel: int
+    batches: Parallelism | None
     columns: Parallelism
     row_vectors: int
+    part: int
+    chunk: int
     turns: bool
+    briefly: Dots | None
 
     def rows(self, vectors: int) -> Parallelism:
         """The blocks of rows of a panel of this number of vectors."""
         is_shared = 0 < self.row_vectors <= vectors
         return replace(self.columns, shared_axis=0 if is_shared else None)
 
-    def sharing_words(self) -> Iterator[str]:
+    def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
+        yield "in packed panels" if self.panel else "in panels"
+        yield str(self.tile)
+        yield from [f"in parts of {self.part} columns"] * bool(self.part)
+        rows = "rows" if self.batches is None else "products"
+        yield from [f"a safepoint for every {self.chunk} {rows}"] * bool(self.chunk)
         axes = {"columns": self.columns.is_shared, "rows": self.row_vectors}
         shared = [
             f"shared by threads along its {axis}" for axis, is_shared in axes.items() if is_shared
         ]
-        yield from [*self.batches.sharing_words(), *shared][:1]
+        batches = () if self.batches is None else self.batches.sharing_words()
+        yield from [*batches, *shared][:1]
         yield from ["backward in every second iteration"] * self.turns
+        yield from ["dot products in a loop of few iterations"] * (self.briefly is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class ProductSchedule:
-    """The ways in which a product may run."""
+class Elements:
+    """A product element by element, in chunks of `chunk` rows; 0: of all."""
 
-    dots: Parallelism | None
-    panels: Panels | None
-    elements: Parallelism | None
+    sharing: Parallelism
+    chunk: int
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
-        ways = zip(_WAYS, (self.dots, self.panels, self.elements), strict=True)
-        way, found = next((way, found) for way, found in ways if found is not None)
-        yield from (way, *found.sharing_words())
+        yield "element by element"
+        yield from [f"a safepoint for every {self.chunk} rows"] * bool(self.chunk)
+        yield from self.sharing.sharing_words()
 
 
-_WAYS = "dot products", "in panels", "element by element"
+@dataclass(frozen=True, slots=True)
+class InRegisters:
+    """A product in registers: an element's terms are added in one or two `sums`, 0: in a loop."""
+
+    sums: int
+
+    def words(self) -> Iterator[str]:
+        """As `explain --schedule` prints it."""
+        yield "in registers"
+        yield ("in a loop over its terms", "written out", "written out in two sums")[self.sums]
+
+
+ProductSchedule = Dots | Panels | Elements | InRegisters
 
 
 def product_schedules(
     thresholds: Mapping[Block, int],
     order: MemoryOrder,
-    packed: Collection[Node],
-    batched: Collection[Node],
+    panel_of: Mapping[Node, int],
+    distributed: Mapping[Node, Distribution],
     target: Target,
 ) -> dict[Node, ProductSchedule]:
-    """How the products in memory run; from a block's threshold on they are shared, 0: none.
+    """How each product runs; from a block's threshold on it is shared, 0: not at all.
 
-    `packed` are matrices in panels, `batched` the products of many iterations.
+    `panel_of` are the columns of packed panels, `distributed` the products of many iterations.
     """
-    found = {}
+    found: dict[Node, ProductSchedule] = {}
     for node, place in order.storage.storage_of.items():
-        if not isinstance(node.op, MatMul) or place is not Storage.BUFFER:
+        if not isinstance(node.op, MatMul):
             continue
-        threshold, right = thresholds[node.home], node.operands[1]
-        has_rows = has_panels(node) and order.has_rows(right)
-        is_in_panels = has_rows or (has_panels(node) and right in packed)
-        is_stored, is_batched = stored_transpose(node) is not None, node in batched
-        found[node] = ProductSchedule(
-            _dots(node, target, threshold) if is_stored else None,
-            _panels(node, target, threshold, is_batched=is_batched) if is_in_panels else None,
-            None if has_rows or is_stored else _elements(node, threshold),
-        )
+        threshold, panel = thresholds[node.home], panel_of.get(node, 0)
+        matrix = stored_transpose(node)
+        dots = None if matrix is None else _dots(node, matrix, target, threshold)
+        if place is Storage.REGISTERS:
+            found[node] = _in_registers(node, order)
+        elif has_panels(node) and (panel or order.has_rows(node.operands[1])):
+            ahead = distributed.get(node)
+            briefly = dots if ahead is not None and ahead.few else None
+            is_ahead = ahead is not None
+            found[node] = _panels(node, panel, target, threshold, briefly, is_ahead=is_ahead)
+        else:
+            found[node] = dots or _elements(node, threshold)
     return found
 
 
-def _elements(node: Node, threshold: int) -> Parallelism:
-    inner = _known(node.operands[0].shape[-1])
-    cost = per_product(node.dtype, node.shape[-2]) * inner * costs.SCALAR_SLOWDOWN
-    return in_rows(cost, node.shape, threshold)
+def _in_registers(node: Node, order: MemoryOrder) -> InRegisters:
+    """A loop for one column of many terms, none of them in registers."""
+    inner, places = node.operands[0].shape[-1], order.storage.storage_of
+    assert isinstance(inner, int), "a product of unknown extents in registers"
+    is_row = node.shape[-1] == 1 and inner >= _MIN_LOOPED
+    if is_row and not any(places[each] is Storage.REGISTERS for each in node.operands):
+        return InRegisters(0)
+    return InRegisters(2 if inner >= _MIN_HALVED else 1)
 
 
-def _panels(node: Node, target: Target, threshold: int, *, is_batched: bool) -> Panels:
+def _elements(node: Node, threshold: int) -> Elements:
+    *batch, rows, columns = node.shape
+    inner = node.operands[0].shape[-1]
+    cost = per_product(node.dtype, rows) * _known(inner) * costs.SCALAR_SLOWDOWN
+    chunk = chunk_of(rows, (*batch, columns, inner))
+    return Elements(in_rows(cost, node.shape, threshold), chunk)
+
+
+def _panels(
+    node: Node, panel: int, target: Target, threshold: int, briefly: Dots | None, *, is_ahead: bool
+) -> Panels:
     *batches, rows, columns = node.shape
     inner = node.operands[0].shape[-1]
     assert isinstance(columns, int)
     one = per_product(node.dtype, rows) * _known(inner) * _known(rows) * columns
-    together = None if is_batched else rows
-    cost, most = per_product(node.dtype, together), rows_together(together, target)
-    lanes, vectors = lanes_of(node.dtype, columns, target), vectors_together(most, target)
-    alike, wide = alike_panels(columns, lanes, vectors)
-    shares_columns = shares_items(alike, cost, (together, inner, alike * wide * lanes), threshold)
-    blocks = together // most if isinstance(together, int) else together
+    together = None if is_ahead else rows
+    cost, tile = per_product(node.dtype, together), tile_of(node.dtype, together, columns, target)
+    alike, wide = tile.panels(columns)
+    size = together, inner, alike * wide * tile.lanes
+    shares_columns = shares_items(alike, cost, size, threshold)
+    blocks = together // tile.rows if isinstance(together, int) else together
     sharing = (
         count
-        for count in range(1, vectors + 1)
-        if shares_items(blocks, cost, (blocks, most * count * lanes, inner), threshold)
+        for count in range(1, tile.vectors + 1)
+        if shares_items(blocks, cost, (blocks, tile.rows * count * tile.lanes, inner), threshold)
     )
+    by_batch = bool(batches) and not is_long((rows, columns, inner))
+    part = 0 if by_batch else part_of(rows, inner, columns, is_packed=bool(panel))
     return Panels(
-        in_rows(one, batches, threshold),
+        tile,
+        panel,
+        in_rows(one, batches, threshold) if by_batch else None,
         Parallelism(cost, None, 1, 0 if shares_columns else None),
         next(sharing, 0),
-        not is_batched and _turns(node, target),
+        part,
+        chunk_of(batches[0], (*batches[1:], rows, columns, inner), 1)
+        if by_batch
+        else chunk_of(rows, (part or columns, inner)),
+        not is_ahead and _turns(node, target),
+        briefly,
     )
 
 
-def _dots(node: Node, target: Target, threshold: int) -> Parallelism:
-    (rows, columns), inner = static_shape(node), node.operands[1].shape[0]
+def _dots(node: Node, matrix: Node, target: Target, threshold: int) -> Dots:
+    (rows, columns), inner = static_shape(node), static_shape(matrix)[1]
     at_once = dots_together(rows, target)
     full, cost = columns // at_once, per_product(node.dtype, rows)
     is_shared = shares_items(full, cost, (rows, inner, full * at_once), threshold)
-    return Parallelism(cost, 1, 1, 1 if is_shared else None)
+    lanes = min(target.vector_bytes // node.dtype.numpy.itemsize, inner)
+    return Dots(Parallelism(cost, 1, 1, 1 if is_shared else None), matrix, at_once, lanes)
 
 
 def _turns(node: Node, target: Target) -> bool:
