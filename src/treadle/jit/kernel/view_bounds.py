@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.jit.kernel.ir import Axis, Concat, Node, Number
+from treadle.jit.kernel.ir import Axis, Concat, Node, Number, View, op_of
 
 
 def part_of_concat(
@@ -80,3 +80,13 @@ def broadcast_index(operand: Node, index: Sequence[int]) -> list[int]:
     """The index of the element in a broadcast operand."""
     own = index[len(index) - len(operand.shape) :]
     return [0 if extent == 1 else i for extent, i in zip(operand.shape, own, strict=True)]
+
+
+def keeps_order(view: Node) -> bool:
+    """Whether a view only adds or removes axes of one."""
+    op, source = op_of(view, View), view.operands[0]
+    read = [
+        (extent, axis) for extent, axis in zip(source.shape, op.axes, strict=True) if extent != 1
+    ]
+    long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
+    return read == long

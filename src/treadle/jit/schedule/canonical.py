@@ -6,6 +6,7 @@
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
     data[i + n] in iteration i        a scan slice
+    squeeze(f(unsqueeze(x)))           f(x)
     operators between loops           a loop over their rows
     operators before a loop           in the loop that slices what they make
     rows one place behind             carried diagonals of a grid
@@ -24,6 +25,7 @@ from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
+from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.row_loops import with_row_loops
@@ -34,7 +36,8 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
     with_simple_carried_values, with_scan_slices, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
+    with_fused_loops,
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@
     parts       next = Concat(a, b, ...)             a, b, ... one by one, where the body reads
                                                      every element of the state out of one of them,
                                                      or as the diagonal of a grid
-    narrow      next = a with axes of extent 1       a
+    reshaped    next = a, axes of extent 1 apart     a
 
 Strategies then see one form of each carried value. A kernel is rewritten until it has no such
 value.
@@ -12,23 +12,21 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from treadle.jit.kernel.ir import (
     Axis,
     CarriedArg,
     Concat,
     DimOf,
+    Elementwise,
     Kernel,
     Loop,
     Node,
-    Shape,
     View,
     op_of,
 )
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
-from treadle.jit.kernel.view_bounds import axis_bounds
+from treadle.jit.kernel.view_bounds import axis_bounds, keeps_order
 from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 
@@ -66,8 +64,8 @@ def _form(loop: Loop, state: Node, after: Node) -> Form | None:
     if not state.shape or len(state.shape) != len(after.shape):
         return None
     op = after.op
-    if isinstance(op, View) and _adds_ones(after):
-        return _narrow(state, after)
+    if isinstance(op, View) and _is_reshaped(after):
+        return _reshaped(state, after)
     if state.shape != after.shape or _is_of_changing_shape(loop, state):
         return None
     if isinstance(op, Concat) and state.is_static and 1 < len(after.operands) <= _MAX_PARTS:
@@ -75,8 +73,8 @@ def _form(loop: Loop, state: Node, after: Node) -> Form | None:
     return None
 
 
-def _narrow(state: Node, after: Node) -> Form | None:
-    """The form without axes of extent 1 that the next value's view adds."""
+def _reshaped(state: Node, after: Node) -> Form | None:
+    """The form with the axes of extent 1 of the value that the next one is a view of."""
     ones = [extent == 1 for extent in state.shape]
     if ones != [extent == 1 for extent in after.shape]:
         return None
@@ -95,19 +93,14 @@ def _is_of_changing_shape(loop: Loop, state: Node) -> bool:
     )
 
 
-def _adds_ones(view: Node) -> bool:
-    """Whether a view has its operand's elements in order, with additional axes."""
-    given, shape = view.operands[0].shape, view.shape
-    long = [k for k, extent in enumerate(shape) if extent != 1]
-    if len(given) >= len(shape) or [e for e in given if e != 1] != [shape[k] for k in long]:
-        return False
-    return list(op_of(view, View).axes) == _axes_of_ones(given, long)
+def _is_reshaped(after: Node) -> bool:
+    """Whether the next value is a view that differs in axes of extent 1 only.
 
-
-def _axes_of_ones(given: Shape, long: Sequence[int]) -> list[Axis]:
-    """The index of a tensor for an index of a view whose long axes are the tensor's."""
-    rest = iter(long)
-    return [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]
+    A view of another carried value has more of them: values that take turns do not change forever.
+    """
+    (given,) = after.operands
+    is_narrow = len(given.shape) < len(after.shape)
+    return keeps_order(after) and (is_narrow or isinstance(given.op, Elementwise))
 
 
 def _not_read_apart(kernel: Kernel, candidates: Forms) -> set[Node]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     ArgTopK,
-    Axis,
     Branch,
     CarriedArg,
     Concat,
@@ -38,6 +37,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 from treadle.jit.schedule.layouts.windows import filters_windows
 from treadle.jit.schedule.nest_size import Inlined, inlined, is_expensive, is_too_much
@@ -362,13 +362,3 @@ def is_same_size(one: Node, other: Node) -> bool:
     if one.is_static and other.is_static:
         return one.size == other.size
     return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]
-
-
-def keeps_order(view: Node) -> bool:
-    """Whether a view only adds or removes axes of one."""
-    op, source = op_of(view, View), view.operands[0]
-    read = [
-        (extent, axis) for extent, axis in zip(source.shape, op.axes, strict=True) if extent != 1
-    ]
-    long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
-    return read == long

@@ -19,10 +19,11 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.traversal import stack_of
+from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.facts import is_extent_of
-from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size, keeps_order
+from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,0 +1,94 @@
+"""Axes of extent 1 between functions: each is computed in the shape in which others read it.
+
+    g(squeeze(f(unsqueeze(x), unsqueeze(y))))       g(f(x, y))
+
+Functions of one shape are fused into one nest, and written in place of what they replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import Axis, Elementwise, Kernel, Node, Number, Shape, View
+from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.view_bounds import keeps_order
+
+
+def with_read_shapes(kernel: Kernel) -> Kernel:
+    """The kernel with its functions in the shapes in which they are read; itself if they are."""
+    shapes = _shapes(kernel)
+    if not shapes:
+        return kernel
+    return remove_dead_nodes(rebuilt(kernel, {Elementwise: _Writer(shapes).elementwise}))
+
+
+def _shapes(kernel: Kernel) -> dict[Node, Shape]:
+    """The shapes of the functions that all readers read in one other shape."""
+    nodes, found = all_nodes(kernel.main), dict[Node, Shape]()
+    readers: dict[Node, list[Node | None]] = {node: [None] for node in kernel.results}
+    for reader in nodes:
+        for read in reader.operands:
+            readers.setdefault(read, []).append(reader)
+        for read in yielded(reader):
+            readers.setdefault(read, []).append(None)
+    for node in reversed(nodes):
+        of_kind = isinstance(node.op, Elementwise | View) and not node.is_single
+        if not of_kind or (isinstance(node.op, View) and not keeps_order(node)):
+            continue
+        shapes = {_read_shape(node, reader, found) for reader in readers.get(node, ())}
+        if len(shapes) == 1 and (shape := shapes.pop()) is not None:
+            found[node] = shape
+    return {
+        node: shape
+        for node, shape in found.items()
+        if isinstance(node.op, Elementwise) and shape != node.shape
+    }
+
+
+def _read_shape(node: Node, reader: Node | None, found: Mapping[Node, Shape]) -> Shape | None:
+    """The shape in which a function reads a value of its own block; None of another reader."""
+    if reader is None or reader.home is not node.home:
+        return None
+    if isinstance(reader.op, View):
+        return found.get(reader)
+    if not isinstance(reader.op, Elementwise) or reader.shape != node.shape:
+        return None
+    return found.get(reader, node.shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Writer:
+    """The rule for functions; `shapes` are those that change."""
+
+    shapes: Mapping[Node, Shape]
+
+    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
+        """The function in its new shape, and a view of its result in the old one."""
+        if node not in self.shapes:
+            return copied(rebuild, node)
+        builder, old = rebuild.builder, rebuild.shape(node)
+        shape = tuple(map(rebuild.number, self.shapes[node]))
+        given = [_seen(builder, operand, old, shape) for operand in rebuild.operands(node)]
+        made = builder.add(node.op, node.dtype, shape, *given)
+        return builder.reshape(made, old)
+
+
+def _seen(builder: KernelBuilder, operand: Node, old: Shape, new: Shape) -> Node:
+    """An operand of a function with the axes of extent 1 that the function now has."""
+    if operand.is_single and len(operand.shape) <= len(new):
+        return operand
+    places = [k for k, extent in enumerate(new) if extent != 1]
+    place_of = dict(zip((k for k, extent in enumerate(old) if extent != 1), places, strict=True))
+    first, shape = len(old) - len(operand.shape), list[Number]([1] * len(new))
+    axes = []
+    for axis, extent in enumerate(operand.shape, start=first):
+        if extent == 1:
+            axes.append(Axis())
+        else:
+            shape[place_of[axis]] = extent
+            axes.append(Axis(0, ((place_of[axis], 1),)))
+    return builder.view(operand, shape, axes)
