@@ -167,8 +167,12 @@ def _windows(step: Leaf) -> Sequence[ExtentDemand]:
     return _each(ExtentNeed.WINDOW, (0,), tuple(range(1, len(window) + 1)), least)
 
 
-def _room(step: Leaf) -> Sequence[ExtentDemand]:
-    """Rounding towards zero counts a window where a stride is longer than what is missing."""
+def _of_pool(step: Leaf) -> Sequence[ExtentDemand]:
+    """The image of a pool is at least as large as its window.
+
+    The number of windows is a quotient rounded towards zero: if the image is smaller by less than
+    the stride, onnxruntime counts one window.
+    """
     kernel, strides = _integers(step, "kernel_shape"), _integers(step, "strides")
     ways = [
         step.attributes[name].value for name in ("auto_pad", "ceil_mode") if name in step.attributes
@@ -189,9 +193,9 @@ def _of_unique(step: Leaf) -> Sequence[ExtentDemand]:
 
 
 _BY_ATTRIBUTES: Mapping[tuple[str, str], Callable[[Leaf], Sequence[ExtentDemand]]] = {
-    ("", "AveragePool"): _room,
-    ("", "LpPool"): _room,
-    ("", "MaxPool"): _room,
+    ("", "AveragePool"): _of_pool,
+    ("", "LpPool"): _of_pool,
+    ("", "MaxPool"): _of_pool,
     ("", "Unique"): _of_unique,
     (_MS, "QLinearAveragePool"): _windows,
 }
