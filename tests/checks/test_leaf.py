@@ -14,6 +14,11 @@ SCHEMAS = [
     ("Concat<axis=0.5>(x, x)", "CF210", "axis is of kind float, wanted int"),
     ("Relu<alpha=0.5>(x)", "CF211", "Relu-14 knows no attribute alpha"),
     ('Gelu<approximate="fast">(x)', "CF214", 'approximate of Gelu-20 is "fast"'),
+    ("Cast<to=10, saturate=2>(x)", "CF214", "saturate of Cast-21 is 2"),
+    ("ReduceSum<keepdims=-1>(x)", "CF214", "keepdims of ReduceSum-13 is -1"),
+    ("Softmax<axis=4294967296>(x)", "CF214", "axis of Softmax-13 is 4294967296"),
+    ("Transpose<perm=[4294967296]>(x)", "CF214", "perm of Transpose-21 is (4294967296,)"),
+    ("Cast<to=4294967297>(x)", "CF214", "to of Cast-21 is 4294967297"),
     ("Not(x)", "CF301", "x is float32[2], Not-1 does not accept this type for X"),
     ("Add(x, n)", "CF301", "n is int64[2] and x is tensor(float), Add wants both of one type"),
 ]

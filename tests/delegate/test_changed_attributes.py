@@ -94,8 +94,8 @@ def test_a_crop_names_as_many_extents_as_axes(engines):
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
 def test_axes_that_do_not_exist(op):
-    node = helper.make_node(op, ["x"], ["y"], axis=2**32)
-    with pytest.raises(TreadleError, match="out of range for rank 2"):
+    node = helper.make_node(op, ["x"], ["y"], axis=2**31 - 1)
+    with pytest.raises(TreadleError, match=r"out of range for rank 2|must be in"):
         run(["interp"], node, {"x": np.ones((2, 2), np.float32)}, 11)
 
 
@@ -179,3 +179,21 @@ def test_transforms_of_trees_have_the_numbers_of_the_standard(engines):
     (logistic,) = run(engines, forest(post_transform=2), {"x": ROWS})
     np.testing.assert_allclose(softmax, powers / powers.sum(axis=1, keepdims=True), rtol=1e-6)
     np.testing.assert_allclose(logistic, powers / (1 + powers), rtol=1e-6)
+
+
+@pytest.mark.parametrize("engines", [None, ("interp",), ("onnxruntime", "interp")])
+def test_a_flag_of_a_caller_that_is_neither_0_nor_1_leaves_nothing_as_allocated(engines):
+    text = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+    g (float[9] x) => (float16[9] y) { y = local.f <s = 7> (x) }
+    <domain: "local", opset_import: ["" : 21]>
+    f <s: int = 1>(x) => (y) { y = Cast <to = 10, saturate: int = @s> (x) }"""
+    made = treadle.InferenceSession(text, engines=engines)
+    x = np.arange(9, dtype=np.float32)
+    for _ in range(3):
+        assert made.run(None, {"x": x})[0].tolist() == list(range(9))
+
+
+@pytest.mark.parametrize("saturate", [-1, 2, 2**32 + 1])
+def test_a_flag_that_is_neither_0_nor_1_is_refused(saturate):
+    with pytest.raises(treadle.InvalidModel, match="write 0 or 1"):
+        treadle.operator("Cast", to=10, saturate=saturate)(np.ones(3, np.float32))

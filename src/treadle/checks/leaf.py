@@ -86,7 +86,7 @@ def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
             message = f"{name} is of kind {attribute.kind.value}, wanted {wanted.kind.value}"
             yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
         else:
-            yield from _texts(leaf, name, attribute, path)
+            yield from _values(leaf, name, attribute, path)
     for name in _block_attributes(leaf):
         wanted = schema.attributes.get(name)
         if wanted is not None and wanted.kind not in (Kind.GRAPH, Kind.GRAPHS):
@@ -94,13 +94,13 @@ def _attributes(leaf: Leaf, schema: ops.Schema, path: str) -> Iterator[Finding]:
             yield finding("CF210", path, message, f"write it as {wanted.kind.value}")
 
 
-def _texts(leaf: Leaf, name: str, attribute: Attribute, path: str) -> Iterator[Finding]:
-    listed, given = ops.listed_texts(leaf, name), attribute.value
-    if not listed or not isinstance(given, bytes) or given in [t.encode() for t in listed]:
+def _values(leaf: Leaf, name: str, attribute: Attribute, path: str) -> Iterator[Finding]:
+    wanted, given = ops.wanted_value(leaf, name, attribute), attribute.value
+    if not wanted:
         return
-    shown = brief(given.decode(errors="replace"))
-    message = f'{name} of {leaf.op}-{leaf.version} is "{shown}"'
-    yield finding("CF214", path, message, f"write one of {', '.join(listed)}")
+    text = f'"{given.decode(errors="replace")}"' if isinstance(given, bytes) else str(given)
+    message = f"{name} of {leaf.op}-{leaf.version} is {brief(text)}"
+    yield finding("CF214", path, message, f"write {wanted}")
 
 
 def _block_attributes(leaf: Leaf) -> list[str]:

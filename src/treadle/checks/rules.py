@@ -81,7 +81,7 @@ _TABLE = (
     Rule("CF211", "error", "An attribute the schema does not have", _ATTRIBUTES),
     Rule("CF212", "error", "A function's attribute named outside of functions", _FUNCTIONS),
     Rule("CF213", "error", "A reference to an attribute the function does not have", _FUNCTIONS),
-    Rule("CF214", "error", "A text that the operator does not list", _ATTRIBUTES),
+    Rule("CF214", "error", "A value that the operator does not list", _ATTRIBUTES),
     Rule("CF301", "error", "An operand of a type the operator does not take", _TYPES),
     Rule("CF302", "error", "A type this version of If, Loop or Scan does not allow", _TYPES),
     Rule("CF303", "error", "A declared kind or element type other than the value's", _CLAIMS),

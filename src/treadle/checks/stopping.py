@@ -40,7 +40,7 @@ STOPPING: Mapping[str, str] = {
     "CF209": _SCHEMA,
     "CF210": _SCHEMA,
     "CF212": "the attribute has no value; onnxruntime reads 0, which the file does not say",
-    "CF214": "engines read the text as one of those listed, and not as the same one",
+    "CF214": "engines read the value as one of those listed, and not as the same one",
     "CF301": _TYPE,
     "CF305": _SHAPES,
     "CF401": _LOOP,

@@ -17,7 +17,7 @@ from treadle.ir import Leaf, Operands, Step, Tensor, Value
 _MS = "com.microsoft"
 _MOST = 64
 _HEADS = ("q_num_heads", "kv_num_heads")
-_WITHOUT_HEADS = 4
+_WITH_HEADS = 4
 
 Ranks = Mapping[int, tuple[int, int]]
 """The least and the greatest rank of operands, by their positions."""
@@ -77,7 +77,14 @@ def omission_refusal(step: Leaf, operands: Operands) -> str:
 
 
 def rank_refusal(step: Leaf) -> str:
-    """Why the kernel would crash the process, from the known ranks; "" otherwise."""
+    """Why the kernel would crash the process, or take a value that has no meaning; "" otherwise.
+
+    The check has refused such a value, unless it is one that the caller of a function gives.
+    """
+    for name, attribute in step.attributes.items():
+        wanted = ops.wanted_value(step, name, attribute)
+        if wanted:
+            return f"{name} of {step.op} is not {wanted}"
     for position, name in _NEEDED.get((step.domain, step.op), {}).items():
         if _operand(step.operands, position) is None:
             return f"onnxruntime crashes the process if {step.op} has no {name}"
@@ -109,9 +116,16 @@ def with_ranks_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Op
 def _wanted(step: Leaf) -> Ranks:
     if (step.domain, step.op) == ("", "Einsum"):
         return _einsum_ranks(step)
-    if (step.domain, step.op) == ("", "Attention") and not all(_heads(step, n) for n in _HEADS):
-        return dict.fromkeys(range(3), (_WITHOUT_HEADS, _WITHOUT_HEADS))
+    if (step.domain, step.op) == ("", "Attention"):
+        return _attention_ranks(step)
     return _RANKS.get((step.domain, step.op), {})
+
+
+def _attention_ranks(step: Leaf) -> Ranks:
+    """Of keys and values of earlier calls, and, without numbers of heads, of the operands."""
+    with_heads = all(_heads(step, name) for name in _HEADS)
+    positions = (4, 5) if with_heads else (0, 1, 2, 4, 5)
+    return dict.fromkeys(positions, (_WITH_HEADS, _WITH_HEADS))
 
 
 def _heads(step: Leaf, name: str) -> bool:

@@ -22,7 +22,7 @@ from treadle.ops.evaluate import Prepared, bind_kernel, describe, ignore_fp_warn
 from treadle.ops.fold import EXACT, fold, is_repeatable
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
-from treadle.ops.listed_texts import listed_texts
+from treadle.ops.listed_values import wanted_value
 from treadle.ops.proto import (
     attribute_from_proto,
     attribute_kind,
@@ -113,7 +113,6 @@ __all__ = [
     "kernels",
     "known_operators",
     "leaf_to_proto",
-    "listed_texts",
     "may_grow",
     "missed_input",
     "multiplications",
@@ -141,6 +140,7 @@ __all__ = [
     "type_of",
     "type_string",
     "type_to_proto",
+    "wanted_value",
     "why_endless",
     "window",
     "without_kernel",

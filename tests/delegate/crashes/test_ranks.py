@@ -135,3 +135,29 @@ def test_known_ranks_are_not_checked_at_run_time(monkeypatch):
     )
     assert seen
     assert all(seen)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("other", ["p", "r"])
+def test_attention_with_a_cache_of_another_rank(rank, other):
+    made = treadle.InferenceSession(
+        HEAD.format(opset=23)
+        + "g (float[] a, float[] m, float[] p, float[] r) => (float[] y, float[] k, float[] v)"
+        " { y, k, v = Attention (a, a, a, m, p, r) }"
+    )
+    feeds = {name: np.ones((1, 1, 2, 2), np.float32) for name in "apr"}
+    feeds |= {"m": np.ones((2, 4), np.float32), other: np.ones((2,) * rank, np.float32)}
+    with pytest.raises(TreadleError):
+        made.run(None, feeds)
+
+
+def test_attention_with_a_cache_goes_to_the_kernel():
+    made = treadle.InferenceSession(
+        HEAD.format(opset=23)
+        + "g (float[] a, float[] m, float[] p) => (float[] y, float[] k, float[] v)"
+        " { y, k, v = Attention (a, a, a, m, p, p) }",
+        engines=("onnxruntime",),
+    )
+    feeds = {"m": np.ones((2, 4), np.float32)}
+    feeds |= {name: np.ones((1, 1, 2, 2), np.float32) for name in "ap"}
+    assert_allclose(made.run(None, feeds)[0], np.ones((1, 1, 2, 2)))
