@@ -60,3 +60,58 @@ def test_searches(count: int, extent: int, words: str, rng: np.random.Generator)
     x = rng.integers(-50, 50, (2, extent)).astype(np.int32)
     wanted = np.argsort(x, axis=1, kind="stable")[:, :count]
     np.testing.assert_array_equal(run_kernel(text, x)[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("extent", "operand", "function", "words"),
+    [
+        (4, "tanh", "add", "written out"),
+        (8, "tanh", "add", "written out, the terms in one vector"),
+        (8, "tanh", "max", "written out"),
+        (17, "tanh", "add", "vectors along the reduced axis"),
+        (4096, "tanh", "add", "vectors along the reduced axis"),
+        (4097, "tanh", "add", "vectors along the reduced axis, in blocks"),
+        (4097, "tanh", "max", "vectors along the reduced axis"),
+        (2**25 - 1, "tanh", "max", "vectors along the reduced axis"),
+        (2**25, "tanh", "max", "vectors along the reduced axis, with safepoints"),
+    ],
+)
+def test_reductions_to_one_number(extent: int, operand: str, function: str, words: str) -> None:
+    text = f"""
+    kernel
+      %x: float32[{extent}] = input 0
+      %y: float32[{extent}] = {operand} %x
+      %r: float32[] = reduce {function} over (0) of %y
+      return %r
+    """
+    shown = show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    assert f"reduction: {function}: float32[], {words}\n" in shown
+
+
+def test_a_long_row_is_searched_with_safepoints() -> None:
+    text = """
+    kernel
+      %x: int32[EXTENT] = input 0
+      %r: int64[5] = argtopk along 0 of %x
+      return %r
+    """
+    for extent, words in ((2**18 - 1, ""), (2**18, ", with safepoints")):
+        kernel = kernel_of(text.replace("EXTENT", str(extent)))
+        assert f"a heap of the best{words}\n" in show_schedule(schedule_kernel(kernel, TARGET))
+
+
+def test_sums_in_iterations_side_by_side_are_written_out_in_parts() -> None:
+    text = """
+    kernel
+      %x: float32[100,16] = input 0
+      %1 = loop length 100 extent 100
+        %i: float32[16] = scan slice along 0 of %x
+        %j: float32[16] = tanh %i
+        %r: float32[] = reduce add over (0) of %j
+        stack %r along 0
+      %y: float32[100] = result 0 of %1
+      return %y
+    """
+    shown = show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    assert "strips" in shown
+    assert "reduction: add: float32[], written out, in eight sums\n" in shown

@@ -13,6 +13,7 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
+from treadle.jit.schedule.steps.chunks import Chunk
 
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
 SHARED = """kernel parallel_threshold_ns=1500
@@ -55,6 +56,36 @@ def test_code_follows_the_schedule(threshold):
     copied = int(bool(threshold))  # the carried array's start
     assert dict(code.counts).get("shared", 0) == shared + copied
     assert ("interleave.count" in code.text) == any(each.interleaved > 1 for each in wanted)
+
+
+LONG = """kernel
+  %n: int64[] = input 0
+  %a: float32[SHAPE] = input 1
+  %b: float32[SHAPE] = exp %a
+  %c: float32[SHAPE] = mul %b, %a
+  return %c"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunk"),
+    [
+        ("1023,65536", None),
+        ("65536,65536", Chunk(0, 1024, 4)),
+        ("n,65536", None),
+        ("65536,n", None),
+    ],
+)
+def test_long_nests_have_safepoints(shape, chunk):
+    schedule = schedule_kernel(kernel_of(LONG.replace("SHAPE", shape)), TARGET)
+    (found,) = (each.by_index or each for each in schedule.parallelism.values())
+    assert found.chunk == chunk
+    assert ("safepoint" in show_schedule(schedule)) == (chunk is not None)
+
+
+def test_chunks_lie_along_the_axis_that_threads_divide():
+    """Half of this nest, an item of its first axis, would run a minute without a safepoint."""
+    found = in_rows(1.0, (2, 2**36), 0).chunk
+    assert found == Chunk(1, 2**24, 8)
 
 
 SPLIT = """kernel

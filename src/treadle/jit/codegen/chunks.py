@@ -12,8 +12,7 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import poll_after
-from treadle.jit.schedule.cost_model import eighths_of, takes_long
-from treadle.jit.schedule.steps.chunks import chunk_of
+from treadle.jit.schedule.steps.chunks import Chunk
 
 
 @contextmanager
@@ -43,21 +42,14 @@ def in_chunks(
 
 @contextmanager
 def long_axis_in_chunks(
-    context: CodegenContext, shape: Sequence[Index], cost: float, axis: int | None = None
+    context: CodegenContext, shape: Sequence[Index], found: Chunk | None
 ) -> Iterator[tuple[int, Index, list[Index]]]:
-    """(axis, first, extents) of the elements to compute: all of them, or a chunk along an axis.
-
-    Only a nest of known extents is divided, if it takes long at `cost` nanoseconds an element,
-    along the given axis or the first that has several items.
-    """
-    if axis is None:
-        axis = next((k for k, extent in enumerate(shape) if extent != 1), 0)
-    if not shape or not takes_long(cost, shape):
+    """(axis, first, extents) of the elements to compute: all of them, or a chunk along an axis."""
+    if found is None:
         yield 0, 0, list(shape)
         return
-    others = (*shape[:axis], *shape[axis + 1 :])
-    row = (eighths_of(cost), *others)
-    with in_chunks(context, shape[axis], row, chunk_of(shape[axis], row, 1)) as (first, count):
+    axis, row = found.axis, (found.eighths, *shape[: found.axis], *shape[found.axis + 1 :])
+    with in_chunks(context, shape[axis], row, found.size) as (first, count):
         yield axis, first, [*shape[:axis], count, *shape[axis + 1 :]]
 
 

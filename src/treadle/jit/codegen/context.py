@@ -139,8 +139,7 @@ class CodegenContext:
     progress.
     `clocks` are those of a profiled kernel, `loop_clocks` those of loops, `debug` its line table.
     `rows` has variables with the number of rows written of results that are stacked.
-    `loop_paths` has the path of the loop that each body belongs to, `vectorized` the bodies of
-    which LLVM computes several iterations at once.
+    `loop_paths` has the path of the loop that each body belongs to.
     """
 
     kernel: Kernel
@@ -163,4 +162,3 @@ class CodegenContext:
     debug: LineNumbers | None = None
     rows: dict[int, Any] = field(default_factory=dict)
     loop_paths: dict[Block, str] = field(default_factory=dict)
-    vectorized: set[Block] = field(default_factory=set)

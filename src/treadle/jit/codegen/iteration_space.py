@@ -32,7 +32,7 @@ def each_position(context: CodegenContext, size: Index, found: Parallelism) -> I
     tile = context.tile
     if tile is None:
         with (
-            long_axis_in_chunks(context, (size,), found.nanoseconds) as (_, first, (count,)),
+            long_axis_in_chunks(context, (size,), found.chunk) as (_, first, (count,)),
             parallel_positions(context, count, found) as position,
         ):
             yield context.builder.add(first, position)  # in a parallel part, another builder's
@@ -52,7 +52,7 @@ def each_index(
     tile, own = context.tile, list[Index](shape)
     if tile is None:
         with (
-            long_axis_in_chunks(context, shape, found.nanoseconds) as (axis, first, extents),
+            long_axis_in_chunks(context, shape, found.chunk) as (axis, first, extents),
             parallel_indices(context, extents, found) as index,
         ):
             yield moved_along(context, index, axis, first)

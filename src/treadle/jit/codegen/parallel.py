@@ -31,8 +31,8 @@ from treadle.jit.schedule.index_set_splitting import Pieces
 from treadle.jit.schedule.parallelism import (
     CACHE_LINE_ELEMENTS,
     Parallelism,
-    divided_axis,
 )
+from treadle.jit.schedule.steps.chunks import divided_axis
 from treadle.jit.threads.words import NEST_WORDS
 from treadle.jit.threads.words import SHARE as SHARE_FUNCTION
 
@@ -169,13 +169,10 @@ def split_nest(
     write: Callable[[tuple[Index, ...]], None],
 ) -> None:
     """Run a function for every index of each piece, as in `parallel_indices`."""
-    shape, axis = [places[-1] for places in found], loops.shared_axis or 0
+    shape = [places[-1] for places in found]
+    axis = loops.chunk.axis if loops.chunk else loops.shared_axis or 0
     with (
-        long_axis_in_chunks(context, shape, loops.nanoseconds, axis) as (
-            _,
-            start_of_chunk,
-            extents,
-        ),
+        long_axis_in_chunks(context, shape, loops.chunk) as (_, start_of_chunk, extents),
         parallel_nest(context, extents[axis], loops, size=extents) as part,
     ):
         first_of_part, count = part

@@ -166,11 +166,6 @@ def is_long(extents: Sequence[object]) -> bool:
     return len(known) == len(extents) and prod(known) >= LONG
 
 
-def takes_long(nanoseconds: float, shape: Sequence[object]) -> bool:
-    """Whether a nest of known extents takes long, at this time for an element."""
-    return is_long((eighths_of(nanoseconds), *shape))
-
-
 def assumed_size(shape: Shape) -> int:
     """The number of elements, with an assumed value for dynamic extents."""
     return prod(extent if isinstance(extent, int) else ASSUMED_EXTENT for extent in shape)

@@ -37,12 +37,12 @@ from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
+from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
+from treadle.jit.schedule.steps.forms import Form, StepForm
 from treadle.jit.schedule.storage import Storage, is_same_size, transposed_axes
 
 CACHE_LINE_ELEMENTS = 64
 """Elements that one thread writes together, so that no two threads write to one cache line."""
-_MIN_PARALLEL_EXTENT = 8
-"""The extent of an axis from which threads share it."""
 _ASSUMED_EXTENT, _ASSUMED_ELEMENTS = 256, 16_384
 """The assumed values of a dynamic extent, and of a dynamic number of elements."""
 _ASSUMED_SIDE = 64
@@ -71,6 +71,7 @@ class Parallelism:
     `shared_axis`, all elements if there is no vector axis; None: one thread computes all.
 
     `masked`: the lanes of vectors whose masks may cut off the rest of a row of a piece; 0: none do.
+    `chunk`: those of a long nest, with safepoints between them.
     `by_index`: how it runs where memory has gaps; `by_tiles`: the rows of tiles, where it is a
     transposition of memory.
     """
@@ -81,6 +82,7 @@ class Parallelism:
     shared_axis: int | None = None
     lanes: int = 0
     masked: int = 0
+    chunk: Chunk | None = None
     by_index: Parallelism | None = None
     by_tiles: Parallelism | None = None
 
@@ -114,12 +116,18 @@ class Parallelism:
             yield f"{self.lanes} elements in each"
         if self.masked:
             yield "the rest of a row under a mask"
+        yield from self.chunk_words()
         yield from self.sharing_words()
 
     def copy_words(self) -> Iterator[str]:
         """The same of a copy: whether it runs in tiles, and what threads share."""
         yield from ["in tiles"] * (self.by_tiles is not None)
+        yield from self.chunk_words()
         yield from (self.by_tiles or self).sharing_words()
+
+    def chunk_words(self) -> Iterator[str]:
+        """Its safepoints, in words."""
+        yield from [str(self.chunk)] * (self.chunk is not None)
 
     def sharing_words(self) -> Iterator[str]:
         """The axis that threads divide, in words; nothing if one thread computes all."""
@@ -129,9 +137,9 @@ class Parallelism:
 
 
 def parallelism_of(
-    step: Nest | Node, order: MemoryOrder, threshold: int, vector_bytes: int
+    step: Nest | Node, order: MemoryOrder, threshold: int, vector_bytes: int, form: StepForm | None
 ) -> Parallelism | None:
-    """How a fused nest, or a reduction or copy in memory, runs; None for other steps."""
+    """How a fused nest, or a reduction (in a form) or copy in memory, runs; None for others."""
     if isinstance(step, Nest):
         lanes = vector_lanes(step.nodes, vector_bytes)
         found = _of_nest(step, order, threshold)
@@ -141,7 +149,11 @@ def parallelism_of(
     if order.storage.storage_of[step] is not Storage.BUFFER:
         return None
     if isinstance(step.op, Reduce):
-        return in_rows(per_result(order.storage, step), step.shape, threshold)
+        cost = per_result(order.storage, step)
+        if form is not None and form.form is Form.NEIGHBOURS:
+            *shape, last = static_shape(step)  # the elements along the last axis count as one
+            return replace(in_rows(last * cost, shape, threshold), interleaved=1)
+        return in_rows(cost, step.shape, threshold)
     if isinstance(step.op, Concat) and is_narrow(step):
         last = static_shape(step)[-1]
         return in_rows(last * COPIED, step.shape[:-1], threshold)
@@ -213,24 +225,17 @@ def in_rows(nanoseconds: float, shape: Sequence[object], threshold: int) -> Para
     axis, last = divided_axis(shape), len(shape) - 1
     is_shared = shares_items(shape[axis], nanoseconds, shape, threshold)
     vectors = interleaved(nanoseconds, shape[-1])
-    return Parallelism(nanoseconds, last, vectors, axis if is_shared else None)
+    chunk = nest_chunk(nanoseconds, shape)
+    return Parallelism(nanoseconds, last, vectors, axis if is_shared else None, chunk=chunk)
 
 
 def all_as_one(nanoseconds: float, size: object, threshold: int) -> Parallelism:
     """How one loop over all elements in row-major order runs."""
     about = size if isinstance(size, int) else _ASSUMED_ELEMENTS
     is_shared = _can_share(size, CACHE_LINE_ELEMENTS) and 0 < threshold <= about * nanoseconds
-    return Parallelism(nanoseconds, None, interleaved(nanoseconds, size), 0 if is_shared else None)
-
-
-def divided_axis(shape: Sequence[object]) -> int:
-    """The axis along which threads divide a nest."""
-    wide = (
-        axis
-        for axis, extent in enumerate(shape)
-        if not isinstance(extent, int) or extent >= _MIN_PARALLEL_EXTENT
-    )
-    return next(wide, 0)
+    vectors, shared_axis = interleaved(nanoseconds, size), 0 if is_shared else None
+    chunk = nest_chunk(nanoseconds, (size,))
+    return Parallelism(nanoseconds, None, vectors, shared_axis, chunk=chunk)
 
 
 def shares_items(count: object, nanoseconds: float, size: Sequence[object], threshold: int) -> bool:

@@ -13,7 +13,7 @@
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     products      the way in which each product runs, and what threads share of it
-    forms         the form of each reduction in memory, and of each search for the best items
+    forms         the form of each reduction and of each search for the best items
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
@@ -48,10 +48,11 @@ from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import strategy_of
 from treadle.jit.schedule.loops.tiling import Tiling
+from treadle.jit.schedule.loops.vectorization import Vectorization
 from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
-from treadle.jit.schedule.steps.forms import Form, form_of
+from treadle.jit.schedule.steps.forms import StepForm, form_of
 from treadle.jit.schedule.steps.products import Panels, ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.storage import StorageMap, assign_storage
@@ -76,7 +77,7 @@ class Schedule:
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
     products: Mapping[Node, ProductSchedule]
-    forms: Mapping[Node, Form]
+    forms: Mapping[Node, StepForm]
     thresholds: Mapping[Block, int]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
@@ -101,13 +102,13 @@ class Schedule:
 
     def parallelism_of(self, step: Step) -> Parallelism:
         """How a nest or a reduction runs: on one thread if a strategy has made it."""
-        found = self.parallelism.get(step) or parallelism_of(step, self.order, 0, 0)
+        found = self.parallelism.get(step) or parallelism_of(step, self.order, 0, 0, None)
         assert found is not None, "neither a nest nor a reduction in memory"
         return found
 
-    def form_of(self, node: Node) -> Form:
+    def form_of(self, node: Node) -> StepForm:
         """The form of a reduction or a search; one that a strategy has made is in no tile."""
-        found = self.forms.get(node) or form_of(node)
+        found = self.forms.get(node) or form_of(node, self.storage.storage_of)
         assert found is not None, "neither a reduction nor a search"
         return found
 
@@ -148,7 +149,9 @@ def schedule_kernel(
     own = in_results(kernel, storage, exact)
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
-    parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes)
+    tiled = _tiled(loops)
+    forms = dict(_forms(blocks, storage, tiled, _vectorized(loops)))
+    parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms)
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
     columns = {
@@ -156,7 +159,6 @@ def schedule_kernel(
         for node, of in loops.items()
         if not isinstance(of.strategy, Tiling)
     }
-    tiled = _tiled(loops)
     return Schedule(
         storage,
         loops,
@@ -171,7 +173,7 @@ def schedule_kernel(
         blocks,
         parallelism,
         products,
-        dict(_forms(blocks, tiled)),
+        forms,
         thresholds,
         reassociated(facts.values()),
         step_functions(blocks, parallelism, tiled, is_profiled=kernel.is_profiled),
@@ -185,21 +187,26 @@ def _parallelism(
     thresholds: Mapping[Block, int],
     order: MemoryOrder,
     vector_bytes: int,
+    forms: Mapping[Node, StepForm],
 ) -> dict[Step, Parallelism]:
     made: dict[Step, Parallelism] = {}
     for block, steps in blocks.items():
         for step in steps:
-            found = parallelism_of(step, order, thresholds[block], vector_bytes)
+            form = forms.get(step) if isinstance(step, Node) else None
+            found = parallelism_of(step, order, thresholds[block], vector_bytes, form)
             if found is not None:
                 made[step] = found
     return made
 
 
 def _forms(
-    blocks: Mapping[Block, tuple[Step, ...]], tiled: Collection[Block]
-) -> Iterator[tuple[Node, Form]]:
+    blocks: Mapping[Block, tuple[Step, ...]],
+    storage: StorageMap,
+    tiled: Collection[Block],
+    vectorized: Collection[Block],
+) -> Iterator[tuple[Node, StepForm]]:
     for step in (step for steps in blocks.values() for step in steps if isinstance(step, Node)):
-        found = form_of(step, tiled)
+        found = form_of(step, storage.storage_of, tiled, vectorized)
         if found is not None:
             yield step, found
 
@@ -216,6 +223,12 @@ def _tiled(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
     """Blocks that run for one tile at a time."""
     found = (loop.op for loop, of in loops.items() if isinstance(of.strategy, Tiling))
     return {each for op in found if isinstance(op, Loop) for each in _blocks_in(op.body)}
+
+
+def _vectorized(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
+    """Blocks of which LLVM computes several iterations at once."""
+    found = (loop for loop, of in loops.items() if isinstance(of.strategy, Vectorization))
+    return {op_of(loop, Loop).body for loop in found}
 
 
 def _blocks_in(block: Block) -> Iterator[Block]:

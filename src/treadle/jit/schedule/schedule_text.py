@@ -85,14 +85,22 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
         elif step in schedule.products:
             words = words_of([step]), *schedule.products[step].words()
             yield f"product: {', '.join(words)}"
-        elif isinstance(step.op, Reduce) and step in schedule.parallelism:
-            shared = schedule.parallelism[step].sharing_words()
-            yield f"reduction: {', '.join((words_of([step]), schedule.forms[step].value, *shared))}"
-        elif step in schedule.forms and not isinstance(step.op, Reduce):
-            yield f"search: {words_of([step])}, {schedule.forms[step].value}"
+        elif step in schedule.forms:
+            words = words_of([step]), *schedule.forms[step].words(), *_loops(step, schedule)
+            yield f"{_KINDS[isinstance(step.op, Reduce)]}: {', '.join(words)}"
         elif step in schedule.parallelism:
             words = words_of([step]), *schedule.parallelism[step].copy_words()
             yield f"copy: {', '.join(words)}"
+
+
+_KINDS = "search", "reduction"
+
+
+def _loops(node: Node, schedule: Schedule) -> Iterator[str]:
+    """The safepoints and threads of a reduction in memory."""
+    if node in schedule.parallelism:
+        yield from schedule.parallelism[node].chunk_words()
+        yield from schedule.parallelism[node].sharing_words()
 
 
 def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[str]:

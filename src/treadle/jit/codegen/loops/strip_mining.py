@@ -55,7 +55,6 @@ def strip_mined(
     outer, context.safepoint = context.safepoint, replace(context.safepoint, is_elsewhere=True)
     registers = context.access.registers
     context.access.registers = {**registers, **handed}
-    context.vectorized.add(op.body)
     yield index, head
     w.hint(b.block.terminator, ("unroll.disable",))
     context.safepoint, context.access.registers = outer, registers

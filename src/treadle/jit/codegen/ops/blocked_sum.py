@@ -25,28 +25,17 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import register_type
 from treadle.jit.codegen.safepoint import poll_after
-from treadle.jit.kernel.costs import SUMMED
-from treadle.jit.schedule.cost_model import EIGHTHS, is_long
-
-_BLOCK = 4096
-_SUMMED = (DType.FLOAT32, DType.FLOAT64)
-
-
-def is_long_sum(function: str, dtype: DType, over: Sequence[Index]) -> bool:
-    """Whether the last of the reduced extents may be longer than a block."""
-    if function != "add" or dtype not in _SUMMED or not over:
-        return False
-    return not isinstance(over[-1], int) or over[-1] > _BLOCK
+from treadle.jit.schedule.steps.forms import SUM_BLOCK
 
 
 @contextmanager
 def _blocks(context: CodegenContext, last: Index) -> Iterator[tuple[Index, Index]]:
     """The start and the length of each block."""
     builder = context.builder
-    with builder.range(last, step=_BLOCK, hints=("unroll.disable",)) as first:
+    with builder.range(last, step=SUM_BLOCK, hints=("unroll.disable",)) as first:
         b = builder.builder
         left = b.sub(builder.index(last), builder.index(first))
-        block = builder.index(_BLOCK)
+        block = builder.index(SUM_BLOCK)
         yield first, b.select(b.icmp_unsigned("<", left, block), left, block)
 
 
@@ -55,15 +44,20 @@ def summed_in_blocks(
     dtype: DType,
     over: Sequence[Index],
     sum_of: Callable[[Sequence[Index], Index, Index], Any],
+    *,
+    polls: bool,
 ) -> Any:
-    """The sum over the extents; `sum_of(outer indices, first, count)` sums one block."""
+    """The sum over the extents; `sum_of(outer indices, first, count)` sums one block.
+
+    `polls`: it has a safepoint before each block.
+    """
     builder, type_ = context.builder, register_type(dtype)
     zero = llvm.Constant(type_, 0.0)
     total, lost = builder.variable(type_, zero), builder.variable(type_, zero)
     *outer, last = over
     with builder.nest(outer) as around, _blocks(context, last) as (first, count):
-        if is_long((round(EIGHTHS * SUMMED), *over)) and not is_in_parallel_part(context):
-            poll_after(context, _BLOCK)
+        if polls and not is_in_parallel_part(context):
+            poll_after(context, SUM_BLOCK)
         part = sum_of(around, first, count)
         b = builder.builder
         before = b.load(total, typ=type_)

@@ -13,7 +13,7 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
 
-_DIGIT_BITS = 8
+DIGIT_BITS = 8
 
 
 def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
@@ -73,9 +73,9 @@ def sort_passes(
     """
     places += places % 2
     half = type_.width // 2
-    shifts = [*range(0, places * _DIGIT_BITS, _DIGIT_BITS), *range(half, 2 * half, _DIGIT_BITS)]
+    shifts = [*range(0, places * DIGIT_BITS, DIGIT_BITS), *range(half, 2 * half, DIGIT_BITS)]
     for shift in shifts:
-        is_turned = is_signed and shift == 2 * half - _DIGIT_BITS
+        is_turned = is_signed and shift == 2 * half - DIGIT_BITS
         yield _sort_pass(builder, type_, shift, is_turned=is_turned)
 
 
@@ -87,7 +87,7 @@ def _sort_pass(builder: FunctionBuilder, type_: Any, shift: int, *, is_turned: b
     function = llvm.Function(builder.module, llvm.FunctionType(VOID, [POINTER, POINTER, I64]), name)
     function.linkage = "internal"
     own = FunctionBuilder(builder.module, function, builder.target)
-    counts = own.variable(I64, count=1 << _DIGIT_BITS)
+    counts = own.variable(I64, count=1 << DIGIT_BITS)
     _pass(own, (*function.args, counts), type_, shift, is_turned=is_turned)
     own.builder.ret_void()
     own.close_entry()
@@ -110,18 +110,18 @@ def _pass(
         return b.gep(memory, [builder.index(number)], source_etype=kind, inbounds=True)
 
     def bucket(entry: Any) -> Any:
-        digit = b.trunc(b.lshr(entry, llvm.Constant(type_, shift)), llvm.IntType(_DIGIT_BITS))
+        digit = b.trunc(b.lshr(entry, llvm.Constant(type_, shift)), llvm.IntType(DIGIT_BITS))
         if is_turned:
-            digit = b.xor(digit, llvm.Constant(digit.type, 1 << (_DIGIT_BITS - 1)))
+            digit = b.xor(digit, llvm.Constant(digit.type, 1 << (DIGIT_BITS - 1)))
         return at(counts, b.zext(digit, I64), I64)
 
-    with builder.range(1 << _DIGIT_BITS) as digit:
+    with builder.range(1 << DIGIT_BITS) as digit:
         b.store(llvm.Constant(I64, 0), at(counts, digit, I64))
     with builder.range(count) as number:
         entry_pointer = bucket(b.load(at(source, number, type_), typ=type_))
         b.store(b.add(b.load(entry_pointer, typ=I64), one), entry_pointer)
     total = builder.variable(I64, llvm.Constant(I64, 0))
-    with builder.range(1 << _DIGIT_BITS) as digit:
+    with builder.range(1 << DIGIT_BITS) as digit:
         before, own = b.load(total, typ=I64), b.load(at(counts, digit, I64), typ=I64)
         b.store(before, at(counts, digit, I64))
         b.store(b.add(before, own), total)

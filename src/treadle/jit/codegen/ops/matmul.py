@@ -15,7 +15,7 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import emit_product
-from treadle.jit.codegen.ops.vector_product import Product, row_reader
+from treadle.jit.codegen.ops.vector_product import Product, added, row_reader
 from treadle.jit.codegen.parallel import parallel_indices
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, static_shape
@@ -192,20 +192,14 @@ def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int
         return literal(node.dtype, 0)
     ends = [inner * number // sums for number in range(sums + 1)]
     found = [_dot_of(context, node, index, range(*each)) for each in pairwise(ends)]
-    return reduce(lambda left, right: _sum(context, node, left, right, ("contract",)), found)
+    return reduce(partial(added, context, node.dtype, flags=("contract",)), found)
 
 
 def _dot_of(
     context: CodegenContext, node: Node, index: Sequence[Index], positions: Sequence[int]
 ) -> Any:
     first, *rest = (_term(context, node, index, k) for k in positions)
-    return reduce(lambda sum_, term: _sum(context, node, sum_, term, ("contract",)), rest, first)
-
-
-def _sum(context: CodegenContext, node: Node, left: Any, right: Any, flags: Sequence[str]) -> Any:
-    if is_float(node.dtype):
-        return context.builder.builder.fadd(left, right, flags=flags)
-    return context.builder.builder.add(left, right)
+    return reduce(partial(added, context, node.dtype, flags=("contract",)), rest, first)
 
 
 def _looped(context: CodegenContext, node: Node, index: Sequence[Index], inner: Index) -> Any:
@@ -215,6 +209,6 @@ def _looped(context: CodegenContext, node: Node, index: Sequence[Index], inner: 
         before = context.builder.builder.load(total, typ=type_)
         term = _term(context, node, index, k)
         context.builder.builder.store(
-            _sum(context, node, before, term, ("contract", "reassoc")), total
+            added(context, node.dtype, before, term, ("contract", "reassoc")), total
         )
     return context.builder.builder.load(total, typ=type_)

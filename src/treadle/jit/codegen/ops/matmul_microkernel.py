@@ -18,9 +18,8 @@ from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import I1, I32, I64, VOID, memory_type, register_type, zeros
-from treadle.jit.codegen.ops.vector_product import Product, multiply_add
+from treadle.jit.codegen.ops.vector_product import Product, added, multiply_add
 from treadle.jit.codegen.parallel import parallel_range
-from treadle.jit.kernel.element_types import is_float
 from treadle.jit.schedule.layouts.product_tiles import steps_together
 
 
@@ -115,7 +114,7 @@ def _block(context: CodegenContext, product: Product, block: _Block) -> None:
     for step in range(rest):
         _add(context, product, block, full * steps + step, totals, step * size)
     sums = [
-        reduce(lambda left, right: _sum(context, product.dtype, left, right), totals[k::size])
+        reduce(lambda left, right: added(context, product.dtype, left, right), totals[k::size])
         for k in range(size)
     ]
     for number, row in enumerate(block.rows):
@@ -208,9 +207,3 @@ def _vectors(
         found.append(_load(context, product, block, number, address, vector))
         context.access.aliases.mark(found[-1], product.scopes[0])
     return found
-
-
-def _sum(context: CodegenContext, dtype: DType, left: Any, right: Any) -> Any:
-    return (context.builder.builder.fadd if is_float(dtype) else context.builder.builder.add)(
-        left, right
-    )

@@ -14,7 +14,6 @@ from treadle.jit.codegen.ops.batched_matmul import runs_briefly
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.ir import Constant, Node, static_shape
 from treadle.jit.schedule.layouts.packing import Packing
-from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import transposed_axes
 
 
@@ -93,7 +92,7 @@ def _copy(context: CodegenContext, matrix: Node, copy: Buffer) -> None:
     """Write the matrix to the copy: whole panels first, then the columns left over."""
     access, w, width = context.access, context.builder, copy.panel
     if transposed_axes(matrix) is not None:
-        copy_view(context, matrix, copy, Parallelism(0.0, None), access.read)
+        copy_view(context, matrix, copy, context.schedule.copied(matrix, None, 0.0), access.read)
         return
     rows, columns = static_shape(matrix)
     panels, in_rows = replace(copy, panel=0), access.has_rows(matrix)

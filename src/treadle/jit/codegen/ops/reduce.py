@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir as llvm
 
@@ -16,57 +16,54 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.llvm_types import I32, register_type, undefined
-from treadle.jit.codegen.ops.blocked_sum import is_long_sum, summed_in_blocks
+from treadle.jit.codegen.ops.blocked_sum import summed_in_blocks
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
 from treadle.jit.codegen.parallel import parallel_nest
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel import costs
-from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Node, Reduce, op_of, static_shape
-from treadle.jit.schedule.parallelism import divided_axis
-from treadle.jit.schedule.steps.forms import Form
+from treadle.jit.schedule.steps.chunks import divided_axis
+from treadle.jit.schedule.steps.forms import PARTIAL_SUMS, Form, StepForm
 from treadle.jit.schedule.storage import Storage
 
 _UNROLLED_ROWS = 8
-_PARTIAL_SUMS = 8
-"""The sums that a long sum in registers begins with, so that it keeps its precision."""
-_MIN_VECTOR_EXTENT = 8
-"""Extent of an axis from which it is computed in vectors."""
 
 
 def emit_reduce(context: CodegenContext, node: Node) -> None:
-    """The reduction, into registers or memory."""
-    op, t = op_of(node, Reduce), context.access
+    """The reduction, into registers or memory, in the form that the schedule says."""
+    op, t, found = op_of(node, Reduce), context.access, context.schedule.form_of(node)
     if t.storage_of(node) is Storage.REGISTERS:
         indices = product(*map(range, static_shape(node)))
-        t.keep(node, [_one(context, node, op, index) for index in indices])
+        t.keep(node, [_one(context, node, op, found, index) for index in indices])
         return
     buffer = allocate(context, node)
-    _FORMS[context.schedule.form_of(node)](context, node, op, buffer)
+    _FORMS.get(found.form, _each)(context, node, op, buffer, found)
     t.buffers[node] = buffer
 
 
-def _each(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
-    found = context.schedule.parallelism_of(node)
-    with each_index(context, context.access.shape(node), found) as own:
-        context.access.store(buffer, own, _one(context, node, op, own))
+def _each(context: CodegenContext, node: Node, op: Reduce, buffer: Any, found: StepForm) -> None:
+    loops = context.schedule.parallelism_of(node)
+    with each_index(context, context.access.shape(node), loops) as own:
+        context.access.store(buffer, own, _one(context, node, op, found, own))
 
 
-def _one(context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index]) -> Any:
-    operand = node.operands[0]
-    t, function, dtype = context.access, op.function, node.dtype
-    if t.storage_of(operand) is Storage.REGISTERS and all(isinstance(each, int) for each in kept):
-        return _unrolled(context, node, op, kept, [static_shape(operand)[axis] for axis in op.axes])
-    over = [t.extent(operand.shape[axis]) for axis in op.axes]
-    if is_long_sum(function, dtype, over):
-        return summed_in_blocks(context, dtype, over, partial(_block_sum, context, node, op, kept))
-    return _accumulated(context, node, op, over, [partial(source_index, node, kept)])[0]
+def _one(
+    context: CodegenContext, node: Node, op: Reduce, found: StepForm, kept: Sequence[Index]
+) -> Any:
+    if found.form in _WRITTEN:
+        return _written(context, node, op, found, kept)
+    over = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
+    if found.in_blocks:
+        polls = found.chunk is not None
+        sum_of = partial(_block_sum, context, node, op, found, kept)
+        return summed_in_blocks(context, node.dtype, over, sum_of, polls=polls)
+    return _accumulated(context, node, op, found, over, [partial(source_index, node, kept)])[0]
 
 
 def _block_sum(
     context: CodegenContext,
     node: Node,
     op: Reduce,
+    found: StepForm,
     kept: Sequence[Index],
     around: Sequence[Index],
     first: Index,
@@ -75,20 +72,21 @@ def _block_sum(
     def index_in_block(inner: Sequence[Index]) -> tuple[Index, ...]:
         return source_index(node, kept, (*around, context.builder.add(first, inner[0])))
 
-    return _accumulated(context, node, op, [count], [index_in_block])[0]
+    part = replace(found, chunk=None)  # a safepoint stands before each block
+    return _accumulated(context, node, op, part, [count], [index_in_block])[0]
 
 
-def _neighbours(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
+def _neighbours(
+    context: CodegenContext, node: Node, op: Reduce, buffer: Any, found: StepForm
+) -> None:
     """The elements along the short last axis of the result together: one pass over the operand."""
     *shape, last = context.access.shape(node)
     assert isinstance(last, int)
-    found = context.schedule.parallelism_of(node)
+    loops = context.schedule.parallelism_of(node)
     over = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
-    axis = found.shared_axis if shape else None
-    found = replace(found, nanoseconds=last * found.nanoseconds, shared_axis=axis)
-    with each_index(context, shape, found) as own:
+    with each_index(context, shape, loops) as own:
         places = [partial(source_index, node, (*own, k)) for k in range(last)]
-        for k, total in enumerate(_accumulated(context, node, op, over, places)):
+        for k, total in enumerate(_accumulated(context, node, op, found, over, places)):
             context.access.store(buffer, (*own, k), total)
 
 
@@ -96,6 +94,7 @@ def _accumulated(
     context: CodegenContext,
     node: Node,
     op: Reduce,
+    found: StepForm,
     over: Sequence[Index],
     places: Sequence[Callable[[Sequence[Index]], tuple[Index, ...]]],
 ) -> list[Any]:
@@ -106,10 +105,9 @@ def _accumulated(
     t, function, dtype = context.access, op.function, node.dtype
     type_ = register_type(dtype)
     totals = [context.builder.variable(type_, neutral(function, dtype)) for _ in places]
-    is_wide = bool(over) and (not isinstance(over[-1], int) or over[-1] >= _MIN_VECTOR_EXTENT)
-    hints = ("unroll.disable",) if is_wide else ()
+    hints = ("unroll.disable",) if found.in_vectors else ()
     with (
-        long_axis_in_chunks(context, over, costs.SUMMED) as (axis, first, extents),
+        long_axis_in_chunks(context, over, found.chunk) as (axis, first, extents),
         context.builder.nest(extents, hints) as inner,
         t.scope(),
     ):
@@ -123,22 +121,21 @@ def _accumulated(
     return [context.builder.builder.load(total, typ=type_) for total in totals]
 
 
-def _unrolled(
-    context: CodegenContext, node: Node, op: Reduce, kept: Sequence[Index], over: Sequence[int]
+def _written(
+    context: CodegenContext, node: Node, op: Reduce, found: StepForm, kept: Sequence[Index]
 ) -> Any:
-    indices = (source_index(node, kept, inner) for inner in product(*map(range, over)))
+    """The terms written out: as one vector, or combined in parts and these by pairs."""
+    over = (range(static_shape(node.operands[0])[axis]) for axis in op.axes)
+    indices = (source_index(node, kept, inner) for inner in product(*over))
     elements = [context.access.read(node.operands[0], index) for index in indices]
-    is_long_sum_of_floats = len(elements) >= _MIN_VECTOR_EXTENT and (
-        op.function == "add" and is_float(node.dtype)
-    )
-    if is_long_sum_of_floats and node.home not in context.vectorized:
+    if found.form is Form.VECTOR:
         return _added(context, elements)
 
     def combined(left: Any, right: Any) -> Any:
         types = (node.dtype, node.dtype), node.dtype
         return functions.apply(context.builder, op.function, *types, left, right)
 
-    parts = _PARTIAL_SUMS if is_long_sum_of_floats else 1
+    parts = PARTIAL_SUMS if found.form is Form.PARTS else 1
     sums = [reduce(combined, elements[k::parts]) for k in range(min(parts, len(elements)))]
     while len(sums) > 1:
         sums = [combined(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
@@ -156,7 +153,7 @@ def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
     return b.call(add, [llvm.Constant(type_, -0.0), whole], fastmath=("reassoc",))
 
 
-def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> None:
+def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any, _: StepForm) -> None:
     """Reduced axes outside, the result's inside: whole rows are added, several at a time.
 
     Threads share the result by parts.
@@ -164,47 +161,37 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any) -> No
     shape, found = context.access.shape(node), context.schedule.parallelism_of(node)
     axis = divided_axis(shape)
     with (
-        long_axis_in_chunks(context, shape, found.nanoseconds, axis) as (_, start, extents),
-        parallel_nest(context, extents[axis], found, size=extents) as part,
+        long_axis_in_chunks(context, shape, found.chunk) as (_axis, start, extents),
+        parallel_nest(context, extents[axis], found, size=extents) as (first, count),
     ):
-        first, count = part
         own = (*extents[:axis], count, *extents[axis + 1 :])
-        _add_all(context, node, op, buffer, _Part(axis, context.builder.add(start, first), own))
+        moved = partial(moved_along, context, axis=axis, first=context.builder.add(start, first))
+        _add_all(context, node, op, buffer, _Part(own, moved))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Part:
-    """The part of a result being written: along an axis, from `first` on."""
+class _Part(NamedTuple):
+    """The part of a result being written, and where an index of it is in the whole result."""
 
-    axis: int
-    first: Index
     shape: Sequence[Index]
-
-    def storage_of(self, context: CodegenContext, index: Sequence[Index]) -> tuple[Index, ...]:
-        """The position of an index of the part in the whole result."""
-        own = context.builder.add(self.first, index[self.axis])
-        return (*index[: self.axis], own, *index[self.axis + 1 :])
+    place: Callable[[Sequence[Index]], tuple[Index, ...]]
 
 
 def _add_all(context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part) -> None:
     *outer, last = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
-    with context.builder.nest(part.shape) as index:
-        context.access.store(
-            buffer, part.storage_of(context, index), neutral(op.function, node.dtype)
-        )
-    full, rest = context.builder.split(last, _UNROLLED_ROWS)
-    with context.builder.nest(outer) as around:
+    w = context.builder
+    with w.nest(part.shape) as index:
+        context.access.store(buffer, part.place(index), neutral(op.function, node.dtype))
+    full, rest = w.split(last, _UNROLLED_ROWS)
+    with w.nest(outer) as around:
         if full != 0:
-            with context.builder.range(full) as number:
-                first = context.builder.multiply(number, _UNROLLED_ROWS)
-                rows = [(*around, context.builder.add(first, k)) for k in range(_UNROLLED_ROWS)]
+            with w.range(full) as number:
+                first = w.multiply(number, _UNROLLED_ROWS)
+                rows = [(*around, w.add(first, k)) for k in range(_UNROLLED_ROWS)]
                 _add_rows(context, node, op, buffer, part, rows)
         if not isinstance(rest, int):
-            done = context.builder.multiply(full, _UNROLLED_ROWS)
-            with context.builder.range(rest) as number:
-                _add_rows(
-                    context, node, op, buffer, part, [(*around, context.builder.add(done, number))]
-                )
+            done = w.multiply(full, _UNROLLED_ROWS)
+            with w.range(rest) as number:
+                _add_rows(context, node, op, buffer, part, [(*around, w.add(done, number))])
         elif rest:
             rows = [(*around, full * _UNROLLED_ROWS + k) for k in range(rest)]
             _add_rows(context, node, op, buffer, part, rows)
@@ -215,7 +202,7 @@ def _add_rows(
 ) -> None:
     t, args = context.access, (op.function, node.dtype)
     with context.builder.nest(part.shape) as own, t.scope():
-        index = part.storage_of(context, own)
+        index = part.place(own)
         values = [t.read(node.operands[0], source_index(node, index, row)) for row in rows]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)
@@ -225,4 +212,5 @@ def _add_rows(
         t.store(buffer, index, combine(context.builder, *args, t.load(buffer, index), values[0]))
 
 
-_FORMS = {Form.EACH: _each, Form.NEIGHBOURS: _neighbours, Form.ROWS: _by_rows}
+_FORMS = {Form.NEIGHBOURS: _neighbours, Form.ROWS: _by_rows}
+_WRITTEN = Form.WRITTEN, Form.VECTOR, Form.PARTS

@@ -21,20 +21,17 @@ from treadle.jit.codegen.failure import fail_if, is_in_parallel_part
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
-from treadle.jit.codegen.ops.heap import heap_sift, sort_passes
+from treadle.jit.codegen.ops.heap import DIGIT_BITS, heap_sift, sort_passes
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, op_of, static_shape
-from treadle.jit.schedule.steps.forms import Form
+from treadle.jit.schedule.steps.forms import Form, StepForm
 from treadle.jit.schedule.storage import Storage
 
 _NARROW_BITS = 32
 """Width of a key that shares a 64-bit heap entry with its index."""
 _BLOCK = 16
 """The number of keys compared at a time with the worst in the heap."""
-_DIGIT_BITS = 8
-_LONG = 2**18
-"""The items of a row from which it has safepoints."""
 _SIFT_NS, _SORT_NS = 50, 8
 """The assumed nanoseconds of one sift, and of one item in a pass of a sort."""
 
@@ -72,7 +69,7 @@ class _Heap:
     """The heap of one row; all rows share its memory."""
 
     def __init__(
-        self, context: CodegenContext, keys: Node, axis: int, count: Index, form: Form
+        self, context: CodegenContext, keys: Node, axis: int, count: Index, form: StepForm
     ) -> None:
         self.context, self.keys, self.axis, self.count = context, keys, axis, count
         self.extent = context.access.shape(keys)[axis]
@@ -80,8 +77,9 @@ class _Heap:
         self.half = _NARROW_BITS if bits <= _NARROW_BITS else 2 * _NARROW_BITS
         self.type = llvm.IntType(2 * self.half)
         self.is_signed = is_signed(keys.dtype)
-        self.is_whole = form is Form.SORT
-        self.is_sorted = form is not Form.HEAP
+        self.polls = form.polls
+        self.is_whole = form.form is Form.SORT
+        self.is_sorted = form.form is not Form.HEAP
         size = self.extent if self.is_whole else count
         self.memory = self._room(size)
         self.spare = self._room(size) if self.is_sorted else None
@@ -160,7 +158,7 @@ class _Heap:
     def _put_in_order(self, size: Any) -> None:
         """Sort the entries; those of a heap are unordered."""
         bits = self.extent.bit_length() if isinstance(self.extent, int) else _NARROW_BITS
-        places = 0 if self.is_whole else -(-bits // _DIGIT_BITS)
+        places = 0 if self.is_whole else -(-bits // DIGIT_BITS)
         memory, b = (self.memory, self.spare), self.context.builder.builder
         passes = sort_passes(self.context.builder, self.type, places, is_signed=self.is_signed)
         for function in passes:
@@ -170,8 +168,7 @@ class _Heap:
 
     def _poll(self, taken: Index) -> None:
         """A safepoint inside one long row, so that a run can stop there."""
-        is_short = isinstance(self.extent, int) and self.extent < _LONG
-        if not (is_short or is_in_parallel_part(self.context) or self.context.tile):
+        if self.polls and not (is_in_parallel_part(self.context) or self.context.tile):
             poll_after(self.context, taken)
 
     def _take_down(self, rest: tuple[Index, ...], buffer: Buffer, size: Any) -> None:
@@ -219,8 +216,4 @@ class _Heap:
 def _resized(builder: llvm.IRBuilder, value: Any, type_: Any) -> Any:
     if value.type.width == type_.width:
         return value
-    return (
-        builder.trunc(value, type_)
-        if value.type.width > type_.width
-        else builder.zext(value, type_)
-    )
+    return (builder.trunc if value.type.width > type_.width else builder.zext)(value, type_)

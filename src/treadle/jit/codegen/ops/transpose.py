@@ -39,9 +39,10 @@ def copy_view(
     """
     shape, axes = context.access.shape(node), _axes(context, node, target)
     if axes is None:
+        found = found.by_index or found
         with (
-            long_axis_in_chunks(context, shape, found.nanoseconds) as (axis, start, extents),
-            parallel_indices(context, extents, found.by_index or found) as index,
+            long_axis_in_chunks(context, shape, found.chunk) as (axis, start, extents),
+            parallel_indices(context, extents, found) as index,
             context.access.scope(),
         ):
             own = moved_along(context, index, axis, start)
@@ -67,14 +68,8 @@ def copy_view(
     ):
         first = context.builder.multiply(row, lanes)
         with context.builder.range(columns) as column, context.access.scope():
-            _tile(
-                context,
-                node,
-                target,
-                axes,
-                (first, context.builder.multiply(column, lanes)),
-                others,
-            )
+            place = first, context.builder.multiply(column, lanes)
+            _tile(context, node, target, axes, place, others)
         if more_columns != 0:
             single((first, context.builder.multiply(columns, lanes)), (lanes, more_columns), others)
     if more_rows != 0:

@@ -77,3 +77,11 @@ def multiply_add(context: CodegenContext, dtype: DType, left: Any, right: Any, b
     if is_float(dtype):
         return fma(context.builder, left, right, before)
     return context.builder.builder.add(context.builder.builder.mul(left, right), before)
+
+
+def added(
+    context: CodegenContext, dtype: DType, left: Any, right: Any, flags: Sequence[str] = ()
+) -> Any:
+    """Left + right; `flags` are those of LLVM's addition of floats."""
+    b = context.builder.builder
+    return b.fadd(left, right, flags=flags) if is_float(dtype) else b.add(left, right)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
-from treadle.jit.kernel.ir import Number
-from treadle.jit.schedule.cost_model import LONG
+from treadle.jit.schedule.cost_model import LONG, eighths_of, is_long
 
+_MIN_DIVIDED_EXTENT = 8
+"""The extent of an axis from which threads share it."""
 _LANES = 64
 """Parts of an axis are multiples of this number of items, if possible: whole vectors."""
 _ROWS = 64
@@ -18,7 +20,42 @@ _ASSUMED_ROWS = 2**14
 """The assumed value of a dynamic number of rows."""
 
 
-def chunk_of(rows: Number, row: Sequence[Number], least: int = _ROWS) -> int:
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A long nest has a safepoint for every `size` items of an axis, before they are computed.
+
+    An element counts as a number of `eighths` of a nanosecond.
+    """
+
+    axis: int
+    size: int
+    eighths: int
+
+    def __str__(self) -> str:
+        """As `explain --schedule` prints it."""
+        return f"a safepoint for every {self.size} items of axis {self.axis}"
+
+
+def divided_axis(shape: Sequence[object]) -> int:
+    """The axis along which threads divide a nest, and chunks of a long one lie."""
+    wide = (
+        axis
+        for axis, extent in enumerate(shape)
+        if not isinstance(extent, int) or extent >= _MIN_DIVIDED_EXTENT
+    )
+    return next(wide, 0)
+
+
+def nest_chunk(nanoseconds: float, shape: Sequence[object]) -> Chunk | None:
+    """The chunks of a nest, whose elements take `nanoseconds`; None if it is short or dynamic."""
+    eighths, axis = eighths_of(nanoseconds), divided_axis(shape)
+    if not is_long((eighths, *shape)):
+        return None
+    size = chunk_of(shape[axis], (eighths, *shape[:axis], *shape[axis + 1 :]), 1)
+    return Chunk(axis, size, eighths)
+
+
+def chunk_of(rows: object, row: Sequence[object], least: int = _ROWS) -> int:
     """The rows for which a safepoint is due, at least `least`, at most all; 0: the nest is short.
 
     `row` has the extents whose product is the multiplications of one row.
@@ -35,7 +72,7 @@ def chunk_of(rows: Number, row: Sequence[Number], least: int = _ROWS) -> int:
     return next((n for n in even if n % _MULTIPLE == 0), min(least, rows))
 
 
-def part_of(rows: Number, inner: Number, columns: int, *, is_packed: bool) -> int:
+def part_of(rows: object, inner: object, columns: int, *, is_packed: bool) -> int:
     """The columns of each equal part of a product; 0: it is not divided.
 
     Only a product of so few rows that these are no chunks is divided; where the matrix is packed in

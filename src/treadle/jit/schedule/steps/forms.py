@@ -1,18 +1,39 @@
 """The form in which reductions and searches for the best items of a row run.
 
-reduction   each element alone; those along a short last axis together; or whole rows are added
+reduction   each element alone; those along a short last axis together; whole rows are added; or
+            terms in registers are written out
 search      a heap of the best items so far; the same, sorted at the end; or a sort of all items
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
 
-from treadle.jit.kernel.ir import ArgTopK, Block, Node, Reduce
+from treadle.ir import DType
+from treadle.jit.kernel import costs
+from treadle.jit.kernel.element_types import is_float
+from treadle.jit.kernel.ir import ArgTopK, Block, Node, Reduce, static_shape
+from treadle.jit.schedule.steps.chunks import Chunk, nest_chunk
+from treadle.jit.schedule.storage import Storage
 
 _SHORT_AXIS, _LONG_AXIS, _BLOCK = 4, 32, 4096
 """Extents of the last axis and of a reduced one before it, with vectors over the reduced one."""
+PARTIAL_SUMS = 8
+"""The sums that a long sum in registers begins with, so that it keeps its precision."""
+_MIN_VECTOR_EXTENT = 8
+"""Extent of an axis from which it is computed in vectors."""
+SUM_BLOCK = 4096
+"""The terms of a sum that are added before Kahan's correction (`codegen/ops/blocked_sum.py`).
+
+Few enough for the lanes of vectors to keep their precision; many enough to make the work per block
+negligible.
+"""
+_SUMMED = (DType.FLOAT32, DType.FLOAT64)
+_LONG_ROW = 2**18
+"""The items of a row from which a search in it has safepoints."""
 _MIN_SORTED = 128
 """The number of wanted items from which sorting is considered instead of a heap."""
 _SORTED_SHARE = 16
@@ -25,26 +46,83 @@ class Form(enum.Enum):
     EACH = "vectors along the reduced axis"
     NEIGHBOURS = "vectors along the reduced axis, for the elements of the last one at once"
     ROWS = "vectors along the result"
+    WRITTEN = "written out"
+    VECTOR = "written out, the terms in one vector"
+    PARTS = "written out, in eight sums"
     HEAP = "a heap of the best"
     SORTED_HEAP = "a heap of the best, then sorted"
     SORT = "all items are sorted"
 
 
-def form_of(node: Node, tiled: Collection[Block] = ()) -> Form | None:
-    """The form of a reduction or search; None for another node. `tiled` blocks run tile by tile."""
+@dataclass(frozen=True, slots=True)
+class StepForm:
+    """How a reduction or a search runs.
+
+    `in_vectors`: LLVM computes its terms in vectors. `in_blocks`: a long sum is added by blocks.
+    `chunk`: where a long element has safepoints; `polls`: whether a search has some.
+    """
+
+    form: Form
+    in_vectors: bool = False
+    in_blocks: bool = False
+    chunk: Chunk | None = None
+    polls: bool = False
+
+    def words(self) -> Iterator[str]:
+        """As `explain --schedule` prints it."""
+        yield self.form.value
+        yield from ["in blocks"] * self.in_blocks
+        yield from ["with safepoints"] * (self.polls or self.chunk is not None)
+
+
+def form_of(
+    node: Node,
+    places: Mapping[Node, Storage],
+    tiled: Collection[Block] = (),
+    vectorized: Collection[Block] = (),
+) -> StepForm | None:
+    """The form of a reduction or search; None for another node.
+
+    `tiled` blocks run tile by tile, `vectorized` ones for several iterations at once.
+    """
     match node.op:
         case Reduce() as op:
-            if len(node.operands[0].shape) - 1 in op.axes:
-                return Form.EACH
-            is_beside = is_beside_short_axis(node) and node.home not in tiled
-            return Form.NEIGHBOURS if is_beside else Form.ROWS
+            return _reduction(node, op, places, tiled, vectorized)
         case ArgTopK() as op:
             count, extent = node.shape[op.axis], node.operands[0].shape[op.axis]
+            polls = not isinstance(extent, int) or extent >= _LONG_ROW
             if not isinstance(count, int) or count < _MIN_SORTED:
-                return Form.HEAP
+                return StepForm(Form.HEAP, polls=polls)
             is_many = isinstance(extent, int) and count * _SORTED_SHARE >= extent
-            return Form.SORT if is_many else Form.SORTED_HEAP
+            return StepForm(Form.SORT if is_many else Form.SORTED_HEAP, polls=polls)
     return None
+
+
+def _reduction(
+    node: Node,
+    op: Reduce,
+    places: Mapping[Node, Storage],
+    tiled: Collection[Block],
+    vectorized: Collection[Block],
+) -> StepForm:
+    (source,), is_kept = node.operands, places[node] is Storage.REGISTERS
+    if not is_kept and len(source.shape) - 1 not in op.axes:
+        if not is_beside_short_axis(node) or node.home in tiled:
+            return StepForm(Form.ROWS)
+        form = Form.NEIGHBOURS
+    else:
+        form = Form.EACH
+    over = [source.shape[axis] for axis in op.axes]
+    last = over[-1] if over else 0
+    is_sum = op.function == "add" and is_float(node.dtype)
+    if form is Form.EACH and places[source] is Storage.REGISTERS and (is_kept or node.is_single):
+        if not is_sum or prod(static_shape(source)[axis] for axis in op.axes) < PARTIAL_SUMS:
+            return StepForm(Form.WRITTEN)
+        return StepForm(Form.PARTS if node.home in vectorized else Form.VECTOR)
+    in_vectors = not isinstance(last, int) or last >= _MIN_VECTOR_EXTENT
+    is_longer = not isinstance(last, int) or last > SUM_BLOCK
+    in_blocks = form is Form.EACH and is_sum and node.dtype in _SUMMED and is_longer
+    return StepForm(form, in_vectors, in_blocks, nest_chunk(costs.SUMMED, over))
 
 
 def is_beside_short_axis(node: Node) -> bool:

@@ -186,7 +186,10 @@ def _panels(
     assert isinstance(columns, int)
     one = per_product(node.dtype, rows) * _known(inner) * _known(rows) * columns
     together = None if is_ahead else rows
-    cost, tile = per_product(node.dtype, together), tile_of(node.dtype, together, columns, target)
+    by_batch = bool(batches) and not is_long((rows, columns, inner))
+    part = 0 if by_batch else part_of(rows, inner, columns, is_packed=bool(panel))
+    cost = per_product(node.dtype, together)
+    tile = tile_of(node.dtype, together, part or columns, target)
     alike, wide = tile.panels(columns)
     size = together, inner, alike * wide * tile.lanes
     shares_columns = shares_items(alike, cost, size, threshold)
@@ -196,8 +199,6 @@ def _panels(
         for count in range(1, tile.vectors + 1)
         if shares_items(blocks, cost, (blocks, tile.rows * count * tile.lanes, inner), threshold)
     )
-    by_batch = bool(batches) and not is_long((rows, columns, inner))
-    part = 0 if by_batch else part_of(rows, inner, columns, is_packed=bool(panel))
     return Panels(
         tile,
         panel,

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import prod
 
-from treadle.jit.kernel.ir import Block, Concat, Gather, MatMul, Reduce, static_shape
-from treadle.jit.schedule.cost_model import takes_long
+from treadle.jit.kernel.ir import Block, Concat, Gather, MatMul, Reduce
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.nest_size import MIN_LONG, emission_weight
 from treadle.jit.schedule.parallelism import Parallelism
@@ -55,5 +53,4 @@ def _is_alone(nest: Nest, found: Parallelism) -> bool:
     first = nest.nodes[0]
     if nest.pieces is not None or found.is_shared or not first.is_static:
         return False
-    shape = static_shape(first)
-    return prod(shape) > 1 and not takes_long(found.nanoseconds, shape)
+    return first.size > 1 and found.chunk is None
