@@ -66,3 +66,13 @@ def test_errors_of_a_listener_pass(monkeypatch):
         treadle.InferenceSession(TEXT, listener=listener)
     with pytest.raises(LookupError, match="the caller's own"):
         a_session().run(None, FEED, listener=listener)
+
+
+def test_an_interrupt_that_an_import_turned_into_an_error_is_one(monkeypatch):
+    def interrupted(*_, **__):
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setenv("TREADLE_DEBUG", "")
+    monkeypatch.setattr(formats, "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        treadle.load(TEXT)

@@ -24,6 +24,7 @@ __all__ = [
     "Callback",
     "internal_error",
     "is_debugging",
+    "is_interrupt",
     "may_pass",
     "place_of",
     "public",
@@ -67,6 +68,16 @@ def may_pass(error: Exception) -> bool:
     if isinstance(error, TreadleError | MemoryError | Warning) or hasattr(error, _MARK):
         return True
     return is_debugging()
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an exception: one that came while a library was imported.
+
+    Modules in C raise ImportError then.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def internal_error(error: BaseException, what: str) -> InternalError:
@@ -116,6 +127,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
                 _expect_fitting(function, name, args, kwargs)
             if may_pass(error):
                 raise
+            if is_interrupt(error):
+                raise KeyboardInterrupt from error
             raise internal_error(error, name) from error
 
     return bounded

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import index
+from pathlib import Path
+from typing import IO
 
 from treadle.arguments import brief, expect, naming_fields
 from treadle.errors import InputError, InputTypeError, LoadLimitExceeded
@@ -23,12 +25,16 @@ __all__ = [
     "freeze_in_fork",
     "making",
     "poll",
+    "read_stream",
+    "read_whole",
     "remaining_seconds",
     "spend",
     "within",
     "within_load_limits",
     "without_collection",
 ]
+
+_PIECE, _LONGEST_STREAM = 2**24, 2**31
 
 
 @naming_fields
@@ -128,6 +134,33 @@ def spend(size: int, what: str) -> None:
         raise _exceeded(
             "bytes", f"{what} brings the model to {budget.bytes} bytes", budget.limits.bytes
         )
+
+
+def read_whole(path: Path) -> bytes:
+    """The bytes of a file, counted before they are read; of a pipe or device, at most 2 GiB.
+
+    Raises OSError, and LoadLimitExceeded over the limit.
+    """
+    if path.is_file():
+        spend(path.stat().st_size, f'"{path}"')
+        return path.read_bytes()
+    with path.open("rb") as file:
+        return read_stream(file, f'"{path}"')
+
+
+def read_stream(file: IO[bytes], what: str) -> bytes:
+    """The bytes of a stream that may have no end; raises LoadLimitExceeded over 2 GiB."""
+    pieces, size = [], 0
+    while piece := file.read(_PIECE):
+        size += len(piece)
+        spend(len(piece), what)
+        if size > _LONGEST_STREAM:
+            raise LoadLimitExceeded(
+                f"{what} goes on after {_LONGEST_STREAM} bytes, which no ONNX model has in one"
+                " file; write it to a file, with external data"
+            )
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def expect_size(nodes: int, depth: int) -> None:

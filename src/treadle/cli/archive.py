@@ -9,30 +9,25 @@ outputs uses the keys `in:name` and `out:name`.
 from __future__ import annotations
 
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import click
 import numpy as np
 
-from treadle.errors import LoadLimitExceeded
+from treadle.errors import InputError
 from treadle.ir import DType, Sequence, Tensor, Type, dtype_of
-from treadle.limits import spend
+from treadle.tracing import read_npy, read_npz
 
 _ITEM = re.compile(r"^(?P<name>.*)(?P<kind>\[(?P<index>\d{0,18})\]|\(\))$", re.DOTALL)
-_ALWAYS_UNPACKED = 2**30
-_USUAL_RATIO = 200
 Content = TypeVar("Content")
 
 
 def read_archive(path: Path, prefix: str) -> dict[str, object]:
     """The values of an .npz file by name; only those with the prefix, if a key has it."""
-    if not zipfile.is_zipfile(path):
-        raise click.UsageError(f"{path} is not an .npz file; numpy.savez writes one")
-    arrays = _read(path, _arrays)
+    arrays = _read(path, read_npz)
     if any(key.startswith(prefix) for key in arrays):
         arrays = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
     return _values(arrays)
@@ -40,48 +35,15 @@ def read_archive(path: Path, prefix: str) -> dict[str, object]:
 
 def read_array(path: Path) -> np.ndarray:
     """The array of an .npy file."""
-    array = _read(path, lambda file: np.load(file, allow_pickle=False))
-    if not isinstance(array, np.ndarray):
-        raise click.UsageError(f"{path} is not an .npy file; give an .npz file with --input")
-    return array
+    return _read(path, read_npy)
 
 
-def _arrays(file: IO[bytes]) -> dict[str, np.ndarray]:
-    _expect_to_fit(file)
-    with np.load(file, allow_pickle=False) as archive:
-        arrays = {key: archive[key] for key in archive.files}
-    for key, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            raise ValueError(f'its entry "{key}" is not an array')  # noqa: TRY004  told as of the file
-    return arrays
-
-
-def _expect_to_fit(file: IO[bytes]) -> None:
-    """Raise LoadLimitExceeded or ValueError if the archive unpacks to far more than its size."""
-    with zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
-    unpacked = sum(each.file_size for each in entries)
-    packed = sum(each.compress_size for each in entries)
-    spend(unpacked, "an archive")
-    if unpacked > max(_ALWAYS_UNPACKED, _USUAL_RATIO * packed):
-        raise ValueError(
-            f"it unpacks to {unpacked} bytes, {_USUAL_RATIO} times what it holds and more;"
-            " write it with numpy.savez, which does not compress"
-        )
-    file.seek(0)
-
-
-def _read(path: Path, read: Callable[[IO[bytes]], Content]) -> Content:
+def _read(path: Path, read: Callable[[Path], Content]) -> Content:
     """Read a file; raises UsageError if it is damaged."""
     try:
-        with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # numpy warns of odd headers, which it reads anyway
-            return read(file)
-    except (MemoryError, LoadLimitExceeded):
-        raise
-    except Exception as error:  # noqa: BLE001  border: numpy and zipfile raise anything
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise click.UsageError(f"{path} cannot be read: {reason}") from None
+        return read(path)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def write_archive(path: Path, values: Mapping[str, object]) -> None:

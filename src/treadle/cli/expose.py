@@ -8,7 +8,7 @@ import click
 
 import treadle
 from treadle.cli.options import output_option, values_option
-from treadle.cli.output import echo, echo_json, working
+from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
 _EXAMPLE = """
@@ -55,4 +55,4 @@ def expose(
         return
     echo(table([(name, str(type_)) for name, type_ in types.items()], indent=2))
     if output is not None:
-        click.echo(f"wrote {output}", err=True)
+        note(f"wrote {output}")

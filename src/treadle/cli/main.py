@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -48,8 +50,16 @@ class _Verbs(click.Group):
         given: Any = {"prog_name": prog_name, "complete_var": complete_var, **extra}
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **given)
+        _open_closed_streams()
         try:
             code = super().main(args, standalone_mode=False, **given)
+            sys.stdout.flush()
+        except OSError as error:  # a pipe that is closed says nothing
+            _drop_output()
+            if not isinstance(error, BrokenPipeError):
+                reason = error.strerror or error
+                show_error(click.ClickException(f"the output cannot be written: {reason}"))
+            sys.exit(1)
         except click.ClickException as error:
             show_error(error)
             sys.exit(error.exit_code)
@@ -81,6 +91,19 @@ class _Verbs(click.Group):
             ]
             with formatter.section(group):
                 formatter.write_dl(rows)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each stream that the shell closed (`>&-`), which is None here."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Write what is left of the output to the null device: Python flushes it as it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}

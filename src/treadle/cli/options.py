@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from treadle.errors import InputError
-from treadle.limits import LoadLimits
+from treadle.errors import InputError, LoadLimitExceeded
+from treadle.limits import LoadLimits, read_stream
 
 __all__ = [
     "FILE",
@@ -26,6 +26,7 @@ __all__ = [
     "extents_of",
     "feed_options",
     "output_option",
+    "piped_model",
     "values_option",
 ]
 
@@ -37,6 +38,17 @@ class Piped(bytes):
 
     def __str__(self) -> str:
         return "standard input"
+
+
+def piped_model() -> Piped:
+    """The model on standard input; raises UsageError if there is none, or no end."""
+    try:
+        given = Piped(read_stream(sys.stdin.buffer, "standard input"))
+    except LoadLimitExceeded as error:
+        raise click.UsageError(str(error)) from None
+    if not given:
+        raise click.UsageError("standard input is empty")
+    return given
 
 
 class ModelFile(click.Path):
@@ -51,10 +63,7 @@ class ModelFile(click.Path):
             return super().convert(value, param, ctx)
         if ctx is not None and ctx.resilient_parsing:
             return Piped()
-        given = Piped(sys.stdin.buffer.read())
-        if not given:
-            self.fail("standard input is empty", param, ctx)
-        return given
+        return piped_model()
 
 
 MODEL = ModelFile()

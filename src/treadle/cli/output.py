@@ -31,12 +31,17 @@ __all__ = [
     "note",
     "settings",
     "show_error",
+    "visible",
     "working",
     "wrapped",
 ]
 
 Advance = Callable[[], None]
 Color = Literal["auto", "always", "never"]
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that a terminal obeys, or that reverse what it shows; lone surrogates."""
 _NARROWEST = 12
 """The least width of the last column; below it a line continues under an earlier column."""
 _COLOURS: Mapping[str, str] = {
@@ -85,6 +90,16 @@ def _is_dumb() -> bool:
     return os.environ.get("TERM") == "dumb"
 
 
+def visible(text: str, file: TextIO) -> str:
+    """The text with escapes for what a terminal obeys, and for what the file cannot encode.
+
+    Names in models are anything.
+    """
+    shown = _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def echo(text: str) -> None:
     """Print a result: wrapped on a terminal, in whole lines elsewhere."""
     _write(text, sys.stdout)
@@ -105,6 +120,7 @@ def show_error(error: click.ClickException) -> None:
 
 
 def _write(text: str, file: TextIO) -> None:
+    text = visible(text, file)
     if _is_terminal(file):
         text = wrapped(text, shutil.get_terminal_size().columns)
     if not has_color(file):
@@ -149,8 +165,11 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def echo_json(data: object) -> None:
-    """Print plain data as JSON."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    """Print plain data as JSON, with escapes where `visible` has some."""
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    if visible(text, sys.stdout) != text:
+        text = json.dumps(data, indent=2).replace("\x7f", "\\u007f")
+    click.echo(text)
 
 
 @contextmanager

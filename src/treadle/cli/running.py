@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 import treadle
 from treadle.cli.archive import like, read_archive
 from treadle.cli.event_lines import listener
-from treadle.cli.output import is_quiet
+from treadle.cli.output import echo, is_quiet, note
 from treadle.recording import draws, long_loops
 from treadle.report import Difference, as_data, compare, engine_counts
 from treadle.tracing import Listener, Selector, has_calls
@@ -75,7 +73,7 @@ def run_once(
     def report(line: str, event: dict[str, object]) -> None:
         traced.append(event)
         if not quiet:
-            click.echo(line)
+            echo(line)
 
     hear: Listener | None = None
     if selector is not None:
@@ -90,7 +88,7 @@ def run_once(
             hear.close()
     seconds = time.perf_counter() - started
     if selector is not None and not traced:
-        click.echo(f"--trace: no value matched {selector}", err=True)
+        note(f"--trace: no value matched {selector}")
     names = (arg.name for arg in session.get_outputs())
     return Ran(dict(zip(names, values, strict=True)), seconds, traced)
 

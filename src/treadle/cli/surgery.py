@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import treadle
-from treadle.cli.output import echo_json
+from treadle.cli.output import echo_json, note
 from treadle.cli.verb import Verb, WholeSummary, json_option, model_argument
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _write(model: Model, output: Path, *, as_json: bool) -> None:
         outputs = [value.name for value in model.main.results if value is not None]
         echo_json({"output": str(output), "inputs": inputs, "outputs": outputs})
         return
-    click.echo(f"wrote {output}", err=True)
+    note(f"wrote {output}")
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

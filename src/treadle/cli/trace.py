@@ -9,7 +9,7 @@ import click
 
 import treadle
 from treadle.cli.options import Inputs, Piped, Target, feed_options, values_option
-from treadle.cli.output import echo, echo_json, working
+from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
 _EXAMPLE = """
@@ -102,6 +102,6 @@ def trace(
     if rows:
         echo(table(rows, indent=2))
     else:
-        click.echo("nothing was recorded: no value was made in the iterations asked for", err=True)
+        note("nothing was recorded: no value was made in the iterations asked for")
     if output is not None:
-        click.echo(f"wrote {output}", err=True)
+        note(f"wrote {output}")

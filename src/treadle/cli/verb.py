@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import click
 
-from treadle.boundary import internal_error, may_pass
+from treadle.boundary import internal_error, is_interrupt, may_pass
 from treadle.cli.options import MODEL, common_options
-from treadle.cli.output import Settings, echo_json, settings
+from treadle.cli.output import Settings, echo_json, settings, visible
 from treadle.errors import InvalidModel, LoadError, TreadleError
 from treadle.limits import within
 
@@ -26,10 +27,10 @@ __all__ = [
 
 
 class Failure(click.ClickException):
-    """A TreadleError on the command line: exit code 1."""
+    """A TreadleError on the command line, or memory that is short: exit code 1."""
 
-    def __init__(self, error: TreadleError, as_json: bool) -> None:
-        super().__init__(str(error))
+    def __init__(self, error: TreadleError | MemoryError, as_json: bool) -> None:
+        super().__init__(str(error) or "there is not enough memory")
         self.error, self.as_json = error, as_json
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -101,17 +102,19 @@ class Verb(WholeSummary):
         try:
             with within(limits):
                 return super().invoke(ctx)
-        except TreadleError as error:
+        except (TreadleError, MemoryError) as error:
             raise Failure(error, bool(ctx.params.get("as_json"))) from error
-        except BrokenPipeError:
-            raise
         except OSError as error:
+            if error.filename is None:  # of standard output: `main` tells
+                raise
             raise click.UsageError(f"{error.filename}: {error.strerror}", ctx) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
             raise Interrupted from None
         except Exception as error:
+            if is_interrupt(error):
+                raise Interrupted from None
             if may_pass(error):
                 raise
             fault = internal_error(error, f"treadle {self.name}")
@@ -126,11 +129,15 @@ def _log(verbose: int) -> None:
         return
     import logging
 
+    class Lines(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return visible(super().format(record), sys.stderr)
+
     logger = logging.getLogger("treadle")
     logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
     if not logger.handlers:
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(relativeCreated)6d ms  %(message)s"))
+        handler.setFormatter(Lines("%(relativeCreated)6d ms  %(message)s"))
         logger.addHandler(handler)
 
 

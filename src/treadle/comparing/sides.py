@@ -18,7 +18,7 @@ from treadle.ir import Branch, Call, Function, Leaf, Loop, Model, Type, walk_blo
 from treadle.recording import Prepare
 from treadle.session import InferenceSession
 from treadle.sources import valid
-from treadle.tracing import Column, Recorder, Selector
+from treadle.tracing import Column, Recorder, Selector, read_npz
 
 Feeds = Mapping[str, Any]
 
@@ -117,12 +117,7 @@ def prepared(source: object) -> Model:
 
 
 def _of_file(path: Path) -> list[Column]:
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in data.files}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not an .npz file: {error}") from None
-    return columns_of(arrays)
+    return columns_of(read_npz(path))
 
 
 def columns_of(arrays: Mapping[str, np.ndarray]) -> list[Column]:

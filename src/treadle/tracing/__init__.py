@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         StageDone,
         ValueMade,
     )
-    from treadle.tracing.npz import write_npz
+    from treadle.tracing.npz import read_npy, read_npz, write_npz
     from treadle.tracing.progress import Progress
     from treadle.tracing.recorder import Recorder
     from treadle.tracing.selectable import Kind, Selectable, has_calls, selectables
@@ -50,6 +50,8 @@ __all__ = [
     "ValueMade",
     "Verbose",
     "has_calls",
+    "read_npy",
+    "read_npz",
     "selectables",
     "show_value",
     "size_of",
@@ -72,7 +74,7 @@ __getattr__ = lazy_names(
             "StageDone",
             "ValueMade",
         ),
-        "npz": ("write_npz",),
+        "npz": ("read_npy", "read_npz", "write_npz"),
         "progress": ("Progress",),
         "recorder": ("Recorder",),
         "selectable": ("Kind", "Selectable", "has_calls", "selectables"),

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-import click
-
 import treadle
 from treadle.checks import RULES
 from treadle.cli.checking.checked import Checked
@@ -133,9 +131,9 @@ def _uri(name: str) -> str:
 def _show_github(checked: Sequence[Checked]) -> None:
     for each in checked:
         for finding in each.findings:
-            click.echo(_annotation(each.target.name, finding))
+            echo(_annotation(each.target.name, finding))
         if each.error is not None:
-            click.echo(f"::error file={_property(each.target.name)}::{_data(str(each.error))}")
+            echo(f"::error file={_property(each.target.name)}::{_data(str(each.error))}")
 
 
 def _annotation(file: str, finding: Finding) -> str:

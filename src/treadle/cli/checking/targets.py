@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from treadle.cli.options import Piped
+from treadle.cli.options import Piped, piped_model
 
 __all__ = ["SUFFIXES", "Target", "targets_of"]
 
@@ -47,7 +46,7 @@ def targets_of(words: Sequence[str], exclude: Sequence[str] = ()) -> list[Target
 def _of_word(word: str, exclude: Sequence[str]) -> Iterator[Target]:
     path = Path(word)
     if word == "-":
-        yield Target(_piped(), "standard input", Path("model.onnx"))
+        yield Target(piped_model(), "standard input", Path("model.onnx"))
     elif path.is_dir():
         yield from (_of(file, path) for file in _below(path) if not _is_excluded(file, exclude))
     elif path.exists():
@@ -75,16 +74,19 @@ def _plain_parts(path: Path) -> Iterator[str]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The models in a folder and its subfolders, except hidden ones."""
+    """The models in a folder and its subfolders, except hidden ones; no pipes or devices."""
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             file = Path(root, name)
-            if file.suffix in SUFFIXES and (file.suffix != ".xml" or _is_openvino(file)):
+            if file.suffix in SUFFIXES and file.is_file() and _may_be_model(file):
                 yield file
 
 
-def _is_openvino(file: Path) -> bool:
+def _may_be_model(file: Path) -> bool:
+    """Whether it is OpenVINO IR, if it is an .xml."""
+    if file.suffix != ".xml":
+        return True
     with file.open("rb") as opened:
         return b"<net" in opened.read(_HEAD)
 
@@ -96,10 +98,3 @@ def _is_excluded(file: Path, exclude: Sequence[str]) -> bool:
 
 def _of(file: Path, root: Path) -> Target:
     return Target(file, file.as_posix(), file.relative_to(root))
-
-
-def _piped() -> Piped:
-    given = Piped(sys.stdin.buffer.read())
-    if not given:
-        raise click.UsageError("standard input is empty")
-    return given

@@ -8,7 +8,7 @@ import click
 
 import treadle
 from treadle.cli.options import Inputs, Piped, Target, feed_options
-from treadle.cli.output import echo, echo_json, working
+from treadle.cli.output import echo, echo_json, note, working
 from treadle.cli.verb import Verb, engines_option, json_option, model_argument
 
 _EXAMPLE = """
@@ -56,4 +56,4 @@ def profile(
         return
     echo(str(found))
     if target is not None:
-        click.echo(f"wrote {target}", err=True)
+        note(f"wrote {target}")

@@ -10,7 +10,7 @@ import click
 import treadle
 from treadle.cli.compare import pairs_of, side_of
 from treadle.cli.options import Inputs, Piped, Target, feed_options
-from treadle.cli.output import echo_json, working
+from treadle.cli.output import echo_json, note, working
 from treadle.cli.verb import Verb, json_option, model_argument
 
 _EXAMPLE = """
@@ -77,4 +77,4 @@ def report(
         agrees = {} if comparison is None else {"agrees": bool(comparison)}
         echo_json({"output": str(output), "bytes": output.stat().st_size, **agrees})
     else:
-        click.echo(f"wrote {output}", err=True)
+        note(f"wrote {output}")

@@ -15,7 +15,7 @@ from treadle.arguments import shown
 from treadle.formats.onnx.other_formats import Other, other_folder, other_format
 from treadle.formats.onnx.text import TextProblem, parse_text
 from treadle.formats.onnx.utf8 import has_only_text
-from treadle.limits import spend
+from treadle.limits import read_whole
 
 _TEXT_SUFFIXES = {".onnxtxt", ".txt", ".onnxtext", ".textproto"}
 
@@ -59,6 +59,8 @@ def text_of(source: object) -> str | None:
         return source
     if not isinstance(source, str | os.PathLike) or Path(source).suffix not in _TEXT_SUFFIXES:
         return None
+    if not Path(source).is_file():  # a pipe is read once
+        return None
     try:
         return Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -81,8 +83,7 @@ def _data_of(path: Path) -> bytes:
         if path.is_dir():
             other = other_folder(set(os.listdir(path)), path.suffix)
             raise NoModel(f'"{path}" is {_called(other) if other else "a folder, give a file"}')
-        spend(path.stat().st_size, f'"{path}"')
-        return path.read_bytes()
+        return read_whole(path)
     except OSError as error:
         raise NoModel(
             f'"{path}" cannot be read: {(error.strerror or str(error)).lower()}'

@@ -16,7 +16,7 @@ from treadle.formats.openvino.state import MAIN, SUFFIX, settle
 from treadle.formats.openvino.weights import Weights
 from treadle.formats.openvino.xml import parse
 from treadle.ir import Model, Value
-from treadle.limits import spend, without_collection
+from treadle.limits import read_whole, without_collection
 
 _VERSIONS = (10, 11)
 _ONNX_IR_VERSION = 10
@@ -26,8 +26,7 @@ def read_file(path: Path) -> tuple[Model | None, list[Finding]]:
     """Read the model of an .xml file; None if the findings prevent it."""
     report = Report(path.name)
     try:
-        spend(path.stat().st_size, f'"{path}"')
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         report.add(IrError("CF001", f'"{path}" cannot be read: {reason}'))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from treadle.errors import InputError, Unsupported
@@ -40,7 +41,8 @@ def write_file(model: Model, path: Path) -> None:
         raise InputError(f'"{path}" cannot be written: {reason}') from None
     finally:
         for draft in drafts:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
 
 
 def write_net(model: Model) -> tuple[Net, Pool]:
