@@ -14,6 +14,7 @@ MISTAKEN = {
     "y = MaxUnpool <kernel_shape = [2]> (x, i, s)": (
         "float[1, 1, 4] x, int64[1, 1, 4] i, int64[3] s) => (float[1, 1, 9] y"
     ),
+    "y = NonZero (x)": "float x) => (int64[n, m] y",
     "y = Dropout (x, r, t)": "float[4] x, float r, bool t) => (float[4] y",
     "y = ReduceMean (x)": "int64[4] x) => (int64[1] y",
     "y = Mod <fmod = 1> (x, x)": "int64[4] x) => (int64[4] y",
@@ -134,3 +135,22 @@ def test_running_means_restart_in_every_run():
     session = treadle.InferenceSession(head + text)
     first, second = (session.run(["m"], {"x": np.ones((2, 3), np.float16)})[0] for _ in range(2))
     assert first.tolist() == second.tolist()
+
+
+@pytest.mark.parametrize("declared", ["float", "float[]"])
+@pytest.mark.parametrize(("x", "shape"), [(5, (0, 1)), (0, (0, 0))])
+def test_the_positions_of_a_scalar_have_no_row(declared, x, shape):
+    made = treadle.InferenceSession(
+        f"""<ir_version: 10, opset_import: ["" : 21]>
+        g ({declared} x) => (int64[] y) {{ y = NonZero (x) }}"""
+    )
+    assert made.run(None, {"x": np.float32(x)})[0].shape == shape
+
+
+def test_the_positions_of_a_vector_are_found_by_onnxruntime():
+    made = treadle.InferenceSession(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[n] x) => (int64[1, m] y) { y = NonZero (x) }""",
+        engines=("onnxruntime",),
+    )
+    assert made.run(None, {"x": np.float32([0, 5])})[0].tolist() == [[1]]

@@ -237,6 +237,14 @@ class TestEdges:
         assert one("NonZero", 13, np.array(5)).shape == (0, 1)
         assert one("NonZero", 13, np.array(0)).shape == (0, 0)
 
+    @pytest.mark.parametrize("k", [-(2**63), -4, 4, 2**63 - 1])
+    def test_a_triangle_far_from_the_diagonal(self, k):
+        x = np.arange(1, 7).reshape(2, 3)
+        upper = one("Trilu", 14, x, np.array(k), upper=1)
+        lower = one("Trilu", 14, x, np.array(k), upper=0)
+        assert (upper.any(), lower.any()) == (k < 0, k > 0)
+        assert (upper + lower).tolist() == x.tolist()
+
     def test_reductions_of_empty_tensors(self):
         none = np.zeros((2, 0), np.float32)
         axis = np.array([1])

@@ -30,6 +30,7 @@ ConvTranspose         with auto_pad SAME or output_shape: padding that would be 
 TreeEnsemble          the numbers of the transforms SOFTMAX and LOGISTIC are exchanged
 Squeeze               of axes that are given, but none: every axis of extent 1 is removed
 AffineGrid            with align_corners: an only pixel of an axis is at 1, not at -1
+NonZero               of a scalar: it has a row of positions, as of a vector
 CenterCropPad         a shape of fewer extents than axes is accepted
 NaN as an attribute   it is read as an attribute that is left out: Attention's scale, clip of RNN
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
@@ -119,6 +120,12 @@ def _may_lack_extents(step: Leaf) -> bool:
     if not axes and isinstance(image, Tensor) and image.shape is not None:
         axes = len(image.shape)
     return not axes or not known or known[0] != axes
+
+
+def _may_be_scalar(step: Leaf) -> bool:
+    value = _operand(step, 0)
+    type_ = value.inferred if value is not None else None
+    return not isinstance(type_, Tensor) or not type_.shape
 
 
 def _may_have_no_axes(step: Leaf) -> bool:
@@ -313,6 +320,7 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("", "MaxUnpool"): (_has_output_shape, "misplaces the maxima when output_shape is given"),
     ("", "Attention"): (_shows_masked, "gives qk_matmul_output in another form"),
     ("", "CenterCropPad"): (_may_lack_extents, "accepts a shape of fewer extents than axes"),
+    ("", "NonZero"): (_may_be_scalar, "gives a scalar a row of positions"),
     ("", "Squeeze"): (_may_have_no_axes, "removes all axes of extent 1 if axes is empty"),
     ("", "AffineGrid"): (_may_align_one_pixel, "places an only pixel at 1, not at -1"),
     ("", "BatchNormalization"): (_trains_narrow, "writes running means into its constants"),

@@ -211,7 +211,8 @@ def tile_1(x: np.ndarray, tiles: np.ndarray, axis: np.ndarray) -> Any:
 @evaluates("Trilu", 14)
 def triangle(x: np.ndarray, k: np.ndarray | None = None, *, upper: int) -> Any:
     """The upper or lower triangle of the last two axes, zeros elsewhere."""
-    diagonal = 0 if k is None else whole(k)
+    most = sum(x.shape[-2:])  # further away lies no element, and numpy takes 64 bits of a sum
+    diagonal = 0 if k is None else max(-most, min(whole(k), most))
     return np.triu(x, diagonal) if upper else np.tril(x, diagonal)
 
 
