@@ -77,7 +77,7 @@ def test_recorded_activations_are_matched_by_name_and_by_data(tmp_path):
     [
         ((NESTED, "tensorrt"), InputError, 'is "tensorrt", known: treadle'),
         (3, InputTypeError, "the second side is an int"),
-        ("none.npz", InputError, "none.npz is not an .npz file"),
+        ("none.npz", InputError, "none.npz cannot be read"),
     ],
 )
 def test_invalid_sides_are_errors(side, error, words):
