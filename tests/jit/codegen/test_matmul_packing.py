@@ -62,6 +62,25 @@ def test_a_copy_that_a_loop_of_few_iterations_skips_is_not_read_by_the_next(firs
     check(FEW, feed(rng, x=first, y=second))
 
 
+INNER = f"""g (int64 n, float[T,1,{SIZE}] x, {ROW} h, {MATRIX} v, float four)
+      => ({ROW} last) {{
+    last = Loop (n, , h) <body = f (int64 i, bool go, {ROW} u) => (bool on, {ROW} w) {{
+      on = Identity (go)
+      zero = Constant <value_ints = [0]> ()
+      one = Constant <value_ints = [1]> ()
+      count = Add (i, one)
+      first = Slice (x, zero, count, zero)
+      {scan(1, "first", "u", "Gemm <transB = 1> (x1, v)").replace("Add (p1, x1)", "Add (p1, a1)")}
+      w = Identity (h1)
+    }}>
+  }}"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 9])
+def test_a_loop_does_not_ask_how_often_a_loop_in_it_will_run(trips, rng):
+    check(INNER, feed(rng, x=9) | {"n": np.int64(trips)})
+
+
 SHARED = f"""g (float[T,1,{SIZE}] x, {ROW} h, float[{SIZE},3] k, {MATRIX} v, float four)
       => ({ROW} h1, float[{SIZE},3] k1) {{
     h1, k1 = Scan <num_scan_inputs = 1, body = c

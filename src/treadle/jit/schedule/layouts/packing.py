@@ -127,12 +127,22 @@ def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing
     for matrix, products in readers.items():
         if matrix in there or not _is_worth_it(matrix):
             continue
-        may_skip = all(node in facts.distributed and stored_transpose(node) for node in products)
-        is_made_before = isinstance(matrix.op, Constant) or not may_skip
+        is_made_before = isinstance(matrix.op, Constant) or not all(
+            _may_skip(node, loop.op, facts) for node in products
+        )
         least = _least(matrix, products, loop.op, facts)
         rows = [None if node in facts.distributed else node.shape[-2] for node in products]
         panel = panel_columns(matrix, rows, facts.target)
         yield Packing(matrix, panel, least, () if is_made_before else tuple(products))
+
+
+def _may_skip(product: Node, loop: Loop, facts: _Walk) -> bool:
+    """Whether a product can do without a copy if the loop, which is its own, runs few times.
+
+    The number of iterations of a loop inside it may not be known before it.
+    """
+    is_distributed = product.home is loop.body and product in facts.distributed
+    return is_distributed and stored_transpose(product) is not None
 
 
 def _is_packed(product: Node, loop: Loop, facts: _Walk) -> bool:
