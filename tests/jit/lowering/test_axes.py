@@ -11,7 +11,7 @@ import treadle
 
 CASES = [
     "ReduceSum <axes = [{axis}]> (x)",
-    "ReduceMax <axes = [{axis}], keepdims = 7> (x)",
+    "ReduceMax <axes = [{axis}], keepdims = 0> (x)",
     "ReduceMean <axes = [{axis}], keepdims = 0> (x)",
     "Concat <axis = {axis}> (x, x)",
     "Gather <axis = {axis}> (x, first)",
