@@ -160,7 +160,7 @@ class _Copy:
         for address in sources:
             values.append(b.load(address, typ=type_, align=size))
             mark(values[-1], scopes[0])
-        moved = values if size is None else transposed(self.context, values)
+        moved = values if size is None else transposed(self.context, values, size)
         for address, value in zip(targets, moved, strict=True):
             mark(b.store(value, address, align=size), scopes[1])
 

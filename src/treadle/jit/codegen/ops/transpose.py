@@ -1,7 +1,7 @@
 """Transposed copies by tiles, so that every cache line is read and written once.
 
 A full tile of n x n elements is n vectors, transposed in registers by log2(n) rounds, each of which
-interleaves vector i with vector i + n/2.
+shuffles pairs of vectors.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import transposed_axes
 
 Indices = tuple[Index, ...]
+_LANE_BYTES = 16
+"""The part of a vector within which processors interleave elements by one instruction."""
 
 
 def copy_view(
@@ -123,25 +125,47 @@ def _tile(
         position = tuple(context.access.along(axis, at(0, column)) for axis in op.axes)
         vectors.append(b.load(context.access.address(source, position), typ=vector, align=size))
         context.access.aliases.mark(vectors[-1], source.scope)
-    for row, each in enumerate(transposed(context, vectors)):
+    for row, each in enumerate(transposed(context, vectors, size)):
         stored = b.store(each, context.access.address(target, at(row, 0)), align=size)
         context.access.aliases.mark(stored, target.scope)
 
 
-def transposed(context: CodegenContext, vectors: Sequence[Any]) -> list[Any]:
-    """Transpose a square of as many vectors as each has elements."""
+def transposed(context: CodegenContext, vectors: Sequence[Any], size: int) -> list[Any]:
+    """Transpose a square of as many vectors as each has elements, which are of `size` bytes.
+
+    The first rounds interleave within lanes of 16 bytes, the others exchange lanes: processors
+    have an instruction for either. Elements that change lanes would take LLVM twice the time.
+    """
     count = len(vectors)
-    half = count // 2
-    low = [k // 2 + count * (k % 2) for k in range(count)]
-    masks = [
-        llvm.Constant(llvm.VectorType(I32, count), [start + index for index in low])
-        for start in (0, half)
-    ]
+    lane = min(count, _LANE_BYTES // size)
+    steps = [2**k for k in range(count.bit_length() - 1)]
     found = list(vectors)
-    for _ in range(count.bit_length() - 1):
+    for step in steps:
+        low, distance = _interleaved(count, step, lane)
+        masks = [_mask(low), _mask([index + distance for index in low])]
         found = [
-            context.builder.builder.shuffle_vector(found[k], found[k + half], mask)
-            for k in range(half)
-            for mask in masks
+            context.builder.builder.shuffle_vector(
+                found[k & ~step], found[k | step], masks[k & step > 0]
+            )
+            for k in range(count)
         ]
-    return found
+    within = [step for step in steps if step < lane]
+    return [
+        found[k - k % lane + sum(step for step in within if k & lane // 2 // step)]
+        for k in range(count)
+    ]
+
+
+def _interleaved(count: int, step: int, lane: int) -> tuple[list[int], int]:
+    """The first of two shuffles of a pair of vectors, and how much further the second one reads.
+
+    Neighbours in the result are `step` elements of the one vector and `step` of the other.
+    """
+    if step >= lane:
+        return [k if not k & step else count + k - step for k in range(count)], step
+    places = [(k - k % lane, *divmod(k % lane, step)) for k in range(count)]
+    return [first + count * (n % 2) + n // 2 * step + rest for first, n, rest in places], lane // 2
+
+
+def _mask(indices: Sequence[int]) -> Any:
+    return llvm.Constant(llvm.VectorType(I32, len(indices)), indices)
