@@ -96,8 +96,8 @@ def float_object(target: Target) -> bytes:
 
 
 def _kernel_members(name: str, code: FreeCode, target: Target) -> list[Member]:
-    plain = free_object(code.plain.text, target, packs=code.plain.packs)
-    bounded = free_object(code.bounded.text, target, packs=code.bounded.packs)
+    plain = free_object(code.plain.text, target, vectorizers=code.plain.vectorizers)
+    bounded = free_object(code.bounded.text, target, vectorizers=code.bounded.vectorizers)
     return [
         Member(f"{name}.o", plain, (name,)),
         Member(f"{name}_bounded.o", bounded, (f"{name}_bounded",)),

@@ -46,6 +46,8 @@ _MAX_UNROLLED = 8
 """The number of iterations below which LLVM may unroll a loop."""
 _UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
+SCALAR = "vectorize.enable=0"
+"""The hint that LLVM does not vectorize a loop."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,6 +86,7 @@ class FunctionBuilder:
     """One LLVM function under construction; `builder` is the current insertion point.
 
     `nests` are the outermost loops so far, or the steps around them, `target` is the machine.
+    `has_nests`: it has loops that LLVM may vectorize.
     """
 
     def __init__(self, module: llvm.Module, function: llvm.Function, target: Target) -> None:
@@ -91,6 +94,7 @@ class FunctionBuilder:
         function.scope = _Names(function)
         self.nests: list[LoopRegion] = []
         self._depth = self._long = 0
+        self.has_nests = False
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = llvm.IRBuilder(self.start)
@@ -331,6 +335,7 @@ class FunctionBuilder:
 
     def hint(self, back: Any, hints: Sequence[str]) -> None:
         """Give the loop that a branch goes back to names of LLVM's loop metadata."""
+        self.has_nests |= SCALAR not in hints
         back.set_metadata("llvm.loop", self._hinted(hints))
 
     def _hinted(self, hints: Sequence[str]) -> Any:

@@ -104,12 +104,13 @@ def emit_kernel(
     set_inlining(module, inline=not calls)
     e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))
+    vectorizers = _vectorizers(w, placed)
     return KernelArtifact(
         text_of(module),
         tuple(slots.slots),
         slots.size,
         grown,
-        _packs(placed),
+        vectorizers,
         counts,
         tuple(sorted(slots.constants.items())),
         tuple((clock.kind, clock.path, clock.words) for clock in e.clocks),
@@ -119,12 +120,17 @@ def emit_kernel(
     )
 
 
-def _packs(placed: StorageMap) -> bool:
-    """Whether a value in registers has more than one element."""
-    return any(
+def _vectorizers(builder: FunctionBuilder, placed: StorageMap) -> tuple[str, ...]:
+    """The vectorizers of LLVM for nests, and for values in registers that have several elements.
+
+    All of LLVM's passes run where there are several functions, which are inlined.
+    """
+    has_nests = builder.has_nests or sum(not f.is_declaration for f in builder.module.functions) > 1
+    packs = any(
         storage is Storage.REGISTERS and node.size > 1 and node.home.is_loop
         for node, storage in placed.storage_of.items()
     )
+    return ("loop",) * (has_nests or packs) + ("slp",) * packs
 
 
 def _unjoined(placed: StorageMap) -> list[str]:

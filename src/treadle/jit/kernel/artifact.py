@@ -25,6 +25,9 @@ CLOCK_WORDS = ("ticks", "entries", "iterations", "first", "last", "timed")
 loop, ticks of first iterations and of last ones, and how many runs were timed, 0 for all."""
 
 
+VECTORIZERS = ("loop", "slp")
+
+
 class Clock(NamedTuple):
     """A timed part of a profiled kernel: a "loop", a "nest" or a "call", in the loop at a path."""
 
@@ -45,8 +48,9 @@ class CodePlace(NamedTuple):
 class KernelArtifact:
     """The text of an LLVM module, the slots of its kernel, and the size of its workspace.
 
-    `grown` are the results that the kernel allocates itself. `packs`: it has small tensors in
-    registers, for which LLVM's SLP vectorizer runs; for scalars that makes chains slower. `counts`
+    `grown` are the results that the kernel allocates itself. `vectorizers`
+    are those of LLVM that it needs: "loop" for its nests, "slp" for small tensors in registers; for
+    scalars that one makes chains slower. `counts`
     are numbers for reports: loop "nests", nodes "fused" in them, carried arrays updated "in place",
     "copied" or "taking turns" (double-buffered), and others listed in jit/runtime/report.py. An
     artifact from disk has no text. `constants` is the data that a free kernel finds by name.
@@ -58,7 +62,7 @@ class KernelArtifact:
     slots: tuple[Slot, ...]
     workspace: int
     grown: tuple[int, ...]
-    packs: bool = True
+    vectorizers: tuple[str, ...] = VECTORIZERS
     counts: tuple[tuple[str, int], ...] = ()
     constants: tuple[tuple[str, bytes], ...] = ()
     clocks: tuple[tuple[str, str, str], ...] = ()

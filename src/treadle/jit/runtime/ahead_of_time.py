@@ -73,7 +73,7 @@ def show(kernel: Kernel, exact: Collection[SymbolicDim], kind: str) -> str:
     if kind != "llvm":
         return ""
     code = generate_code(kernel, exact)
-    return llvm.optimized_ir(code.text, packs=code.packs)
+    return llvm.optimized_ir(code.text, vectorizers=code.vectorizers)
 
 
 def _schedule(kernel: Kernel) -> str:

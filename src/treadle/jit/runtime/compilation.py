@@ -50,7 +50,7 @@ def compiled(
         data = None
     if found is None:
         code = generate_code(kernel, exact)
-        machine_code = llvm.object_code(code.text, packs=code.packs)
+        machine_code = llvm.object_code(code.text, vectorizers=code.vectorizers)
         if key is not None:
             _keep(store, key, kernel, code, machine_code)
         _make_ready(code, store)
@@ -185,7 +185,7 @@ def _compiled_elsewhere(
 def kept_form(kernel: Kernel, exact: Collection[SymbolicDim]) -> bytes:
     """Compile a kernel; returns the form in which its code is kept."""
     code = generate_code(kernel, exact)
-    return serialize(kernel, code, llvm.object_code(code.text, packs=code.packs))
+    return serialize(kernel, code, llvm.object_code(code.text, vectorizers=code.vectorizers))
 
 
 def _keep(

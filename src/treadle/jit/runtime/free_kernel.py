@@ -9,6 +9,7 @@ from treadle.ir import Call, Leaf, Step, Type, bodies, operator_of
 from treadle.jit.host.kernels import HostKernels
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel import costs
+from treadle.jit.kernel.artifact import VECTORIZERS
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
 from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kernel
@@ -81,9 +82,9 @@ def free_code(free: FreeKernel, target: Target, prefix: str, name: str) -> FreeC
     return FreeCode(free, plain, bounded)
 
 
-def free_object(text: str, target: Target, *, packs: bool = True) -> bytes:
+def free_object(text: str, target: Target, *, vectorizers: Sequence[str] = VECTORIZERS) -> bytes:
     """The object file of a module that does not call the C library implicitly."""
-    return llvm.object_code(without_builtins(text), packs=packs, target=target)
+    return llvm.object_code(without_builtins(text), vectorizers=vectorizers, target=target)
 
 
 def without_builtins(text: str) -> str:

@@ -142,9 +142,7 @@ def _solve(sweep: _PrefixScan, state: Node, after: Node) -> Any:
     factor, term = _parts(sweep, after, state)
     found = term if factor is None else _found(sweep, state, factor, term, earlier)
     narrow = _narrowed(sweep.context, found, state.dtype)
-    sweep.values[state] = _chosen(
-        sweep, _turned(sweep, narrow, 1), _narrowed(sweep.context, earlier, state.dtype), 1
-    )
+    sweep.values[state] = _behind(sweep, narrow, _narrowed(sweep.context, earlier, state.dtype), 1)
     sweep.values[after] = narrow
     return found
 
@@ -194,7 +192,7 @@ def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[
         if term is not None:
             reaching = _chosen(sweep, factor, zero, step)
             term = _plus(sweep, term, _times(sweep, reaching, _turned(sweep, term, step)))
-        factor = _times(sweep, factor, _chosen(sweep, _turned(sweep, factor, step), one, step))
+        factor = _times(sweep, factor, _behind(sweep, factor, one, step))
         step *= 2
     return factor, term
 
@@ -203,6 +201,15 @@ def _turned(sweep: _PrefixScan, vector: Any, step: int) -> Any:
     """Rotate: each lane gets the value `step` lanes before it, the first ones those of the last."""
     count = sweep.lanes
     return _shuffled(sweep, vector, [(lane - step) % count for lane in range(count)])
+
+
+def _behind(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
+    """Shift: each lane gets the value `step` lanes before it, the first ones that of `first`."""
+    count = sweep.lanes
+    places = [lane if lane < step else count + lane - step for lane in range(count)]
+    return sweep.context.builder.builder.shuffle_vector(
+        first, vector, llvm.Constant(sweep.vector(I32), places)
+    )
 
 
 def _chosen(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
