@@ -46,8 +46,8 @@ _MAX_UNROLLED = 8
 """The number of iterations below which LLVM may unroll a loop."""
 _UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
-SCALAR = "vectorize.enable=0"
-"""The hint that LLVM does not vectorize a loop."""
+NOT_VECTORIZED = ("vectorize.enable=0", "unroll.disable")
+"""The hints of loops that are not for LLVM's vectorizer: they are rare, or have vectors already."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -335,7 +335,7 @@ class FunctionBuilder:
 
     def hint(self, back: Any, hints: Sequence[str]) -> None:
         """Give the loop that a branch goes back to names of LLVM's loop metadata."""
-        self.has_nests |= SCALAR not in hints
+        self.has_nests |= hints != NOT_VECTORIZED
         back.set_metadata("llvm.loop", self._hinted(hints))
 
     def _hinted(self, hints: Sequence[str]) -> Any:

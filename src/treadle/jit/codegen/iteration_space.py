@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from llvmlite import ir as llvm
+
+from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
+from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.codegen.parallel import (
@@ -24,6 +28,9 @@ from treadle.jit.kernel.ir import Block, Node, static_shape
 from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import Storage
+
+_UNROLLED = 4
+"""The most vectors that are copied without a loop."""
 
 
 @contextmanager
@@ -67,8 +74,58 @@ def move(
 ) -> None:
     """Copy every element of a node from memory to memory, both in row-major order."""
     found = context.schedule.copied(node, block, COPIED)
+    if _is_copied_by_vectors(context, node, source, target, found):
+        _copy_vectors(context, source, target, node.size)
+        return
     with each_position(context, context.access.size(node), found) as position:
         context.access.store(target, Flat(position), context.access.load(source, Flat(position)))
+
+
+def _is_copied_by_vectors(
+    context: CodegenContext, node: Node, source: Buffer, target: Buffer, found: Parallelism
+) -> bool:
+    """Whether the elements of a node are in two memories, whole and in the same order.
+
+    Not of a long nest, which is divided, or one that threads share.
+    """
+    return (
+        node.is_static
+        and context.tile is None
+        and not (found.is_shared or context.functions.is_outlined)
+        and found.chunk is None
+        and source.is_dense
+        and target.is_dense
+        and source.scope != target.scope
+        and source.dtype is target.dtype
+        and source.dtype is not DType.BOOL
+    )
+
+
+def _copy_vectors(context: CodegenContext, source: Buffer, target: Buffer, size: int) -> None:
+    """Copy dense memory by vectors of our own: LLVM's vectorizer would take milliseconds."""
+    w, item = context.builder, source.dtype.numpy.itemsize
+    lanes = w.target.vector_bytes // item
+    whole, rest = divmod(size, lanes)
+
+    def copy(position: Index, count: int) -> None:
+        value = w.builder.load(
+            context.access.address(source, Flat(position)),
+            typ=llvm.VectorType(memory_type(source.dtype), count),
+            align=item,
+        )
+        context.access.aliases.mark(value, source.scope)
+        place = context.access.address(target, Flat(position))
+        context.access.aliases.mark(w.builder.store(value, place, align=item), target.scope)
+
+    if whole > _UNROLLED:
+        with w.range(whole, hints=NOT_VECTORIZED) as number, context.access.scope():
+            copy(w.multiply(number, lanes), lanes)
+    else:
+        for number in range(whole):
+            copy(number * lanes, lanes)
+    for bit in reversed(range(rest.bit_length())):
+        if rest >> bit & 1:
+            copy(size - rest % 2 ** (bit + 1), 2**bit)
 
 
 def copy_node(context: CodegenContext, source: Node, target: Buffer, block: Block | None) -> None:
@@ -82,6 +139,10 @@ def _copy(context: CodegenContext, source: Node, target: Buffer, block: Block | 
     if access.storage_of(source) is Storage.REGISTERS:
         for position, value in enumerate(access.registers[source]):
             access.store(target, access.unflat(position, static_shape(source)), value)
+    elif access.is_in_memory(source) and _is_copied_by_vectors(
+        context, source, access.buffer(source), target, found
+    ):
+        _copy_vectors(context, access.buffer(source), target, source.size)
     elif target.is_dense and access.is_flat(source):
         with each_position(context, access.size(source), found) as position, access.scope():
             access.store(target, Flat(position), access.read(source, Flat(position)))

@@ -14,7 +14,7 @@ from typing import Any
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import FunctionBuilder, Index
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.loops.lane_values import LaneValues
 from treadle.jit.codegen.safepoint import safepoint
@@ -62,8 +62,7 @@ def emit_register_tiles(
     singles = _singles(context, tiling)
     finals = [w.variable(number.type, number) for number in singles]
     whole, rest = divmod(tiling.size, tiling.lanes)
-    count, hints = whole + bool(rest), ("unroll.disable",)
-    with w.range(count, hints=hints) as number, context.access.scope():
+    with w.range(whole + bool(rest), hints=NOT_VECTORIZED) as number, context.access.scope():
         start = _start(context, tiling, number)
         tile = _Tile(context, tiling.op.body, tiling.lanes, tiling, start, number)
         _emit_tile(tile, limit, stacks, singles, finals)

@@ -27,6 +27,7 @@ from treadle.jit.codegen import iteration_limit, memory_limit
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.loops.lane_values import LaneValues
@@ -103,9 +104,10 @@ def emit_wavefront(
         s = _Rows(context, grid.inner.body, grid.lanes, grid, rows, tables)
         _number_rows(s, first, emit_block)
         _begin(s)
-        with w.range(most) as step, context.access.scope():
+        with w.range(most, hints=NOT_VECTORIZED) as step, context.access.scope():
             _step(s, step, step, is_first=True)
-        with w.range(b.add(rows, w.index(grid.width - most - 1))) as number, context.access.scope():
+        others = b.add(rows, w.index(grid.width - most - 1))
+        with w.range(others, hints=NOT_VECTORIZED) as number, context.access.scope():
             step, last = w.index(w.add(number, most)), w.index(grid.width - 1)
             _step(s, step, b.select(b.icmp_signed("<", step, last), step, last))
     b.store(b.add(first, rows), counter)
@@ -131,7 +133,7 @@ def _number_rows(sweep: _Rows, first: Any, emit_block: EmitBlock) -> None:
         b.store(llvm.Constant(lanes, None), b.bitcast(room.pointer, lanes.as_pointer()))
     outer = grid.outer
     scalars = [k for k, state in enumerate(outer.states) if state is not grid.row]
-    with e.builder.range(sweep.rows) as lane, e.access.scope():
+    with e.builder.range(sweep.rows, hints=NOT_VECTORIZED) as lane, e.access.scope():
         e.access.counters[outer.body] = e.builder.add(first, lane)
         for k in scalars:
             state, variables = outer.states[k], e.results.values[grid.rows, k]

@@ -21,7 +21,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.codegen.ops.transpose import transposed
 from treadle.jit.kernel.ir import Node, ScanSlice, View, op_of, static_shape
@@ -190,7 +190,7 @@ def _copy_columns(copy: _Copy, count: Any) -> None:
         with (
             partial,
             context.builder.nest(static_shape(copy.node)) as index,
-            context.builder.range(count) as number,
+            context.builder.range(count, hints=NOT_VECTORIZED) as number,
             context.access.scope(),
         ):
             copy.element(index, number)
@@ -202,12 +202,12 @@ def _tiles(copy: _Copy) -> None:
     full, rest = divmod(shape[last], width)
     around = [1 if k == last else extent for k, extent in enumerate(shape)]
     with context.builder.nest(around) as others:
-        with context.builder.range(full) as tile, context.access.scope():
+        with context.builder.range(full, hints=NOT_VECTORIZED) as tile, context.access.scope():
             start = context.builder.multiply(tile, width)
             copy.tile(_at(context, others, last, start), last)
         with (
             context.builder.range(rest) as more,
-            context.builder.range(width) as number,
+            context.builder.range(width, hints=NOT_VECTORIZED) as number,
             context.access.scope(),
         ):
             place = _at(context, others, last, context.builder.add(more, full * width))

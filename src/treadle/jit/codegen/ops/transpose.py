@@ -15,7 +15,7 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_indices, parallel_range
 from treadle.jit.kernel.ir import Node, View, op_of
@@ -69,7 +69,7 @@ def copy_view(
         context.access.scope(),
     ):
         first = context.builder.multiply(row, lanes)
-        with context.builder.range(columns) as column, context.access.scope():
+        with context.builder.range(columns, hints=NOT_VECTORIZED) as column, context.access.scope():
             place = first, context.builder.multiply(column, lanes)
             _tile(context, node, target, axes, place, others)
         if more_columns != 0:
