@@ -93,7 +93,8 @@ def test_the_results_are_those_of_the_loop_in_order(
 @pytest.mark.parametrize("size", [64, 77, 100])
 def test_all_tiles_share_the_code(size: int):
     text = generate_code(kernel_of(TWO.format(size=size)), (), TARGET).text
-    assert set(re.findall(r"<(\d+) x float>", text)) == {"64"}
+    assert set(re.findall(r"= f(?:mul|sub|add) <(\d+) x float>", text)) == {"64"}
+    assert not re.findall(r"= f(?:mul|sub|add) float", text)
 
 
 WHOLE = """kernel

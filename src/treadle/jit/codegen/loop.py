@@ -90,12 +90,15 @@ def _run(
         emit_wavefront(context, strategy, counter, limit, stacks, emit_block)
     if isinstance(strategy, RegisterTiling):
         emit_register_tiles(context, strategy, counter, limit, stacks)
+        clock.end_iterations(context, node, None, b.load(counter, typ=I64))
+        end_loop(context, node, op, b.load(counter, typ=I64), stacks)
+        return
     double_buffer.begin(context, node)
     stop, again = w.variable(I64, limit), None
     if isinstance(strategy, ParallelPrefix):
         again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
     items = column_tiles.begin(context, node)
-    is_plain = not isinstance(strategy, Wavefront | ParallelPrefix | RegisterTiling)
+    is_plain = not isinstance(strategy, Wavefront | ParallelPrefix)
     iterations = clock.begin_iterations(context, node, limit) if is_plain else None
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")

@@ -117,7 +117,7 @@ def _emit_tile(
         else:
             begin = tile.many(next(first))
         carried[state] = w.variable(begin.type, begin)
-    with w.range(limit) as counter, context.access.scope():
+    with w.range(limit, hints=NOT_VECTORIZED) as counter, context.access.scope():
         safepoint(context, op.body, iteration_bound(op.body) * tile.lanes // tile.tiling.size)
         tile.counter = w.index(counter)
         tile.values = {
