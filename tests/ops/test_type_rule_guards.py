@@ -10,8 +10,7 @@ import treadle
 FATAL = [
     ("GatherND", {"batch_dims": -(2**31)}, "batch_dims is -2147483648"),
     ("GatherND", {"batch_dims": 2}, "batch_dims is 2"),
-    ("LayerNormalization", {"axis": 2**31}, "axis is 2147483648"),
-    ("LayerNormalization", {"axis": 2**63 - 1}, "axis is 9223372036854775807"),
+    ("LayerNormalization", {"axis": 2**31 - 1}, "axis is 2147483647"),
     ("Einsum", {"equation": "ab,ab/"}, 'equation "ab,ab/"'),
     ("Einsum", {"equation": "ab,ab-"}, 'equation "ab,ab-"'),
     ("Einsum", {"equation": "..ab,ab"}, 'equation "..ab,ab"'),
@@ -39,6 +38,17 @@ def test_a_leaf_whose_type_rule_ends_or_hangs_the_process_is_refused(op, attribu
         treadle.InferenceSession(model(op, **attributes).SerializeToString())
 
 
+@pytest.mark.parametrize("axis", [2**31, 2**63 - 1])
+def test_an_axis_beyond_32_bits_is_refused_before_its_type_rule(axis):
+    (finding,) = [
+        each
+        for each in treadle.check(model("LayerNormalization", axis=axis))
+        if each.severity == "error"
+    ]
+    assert finding.code == "CF214"
+    assert f"axis of LayerNormalization-17 is {axis}" in finding.message
+
+
 @pytest.mark.parametrize(
     "equation",
     ["ab,ab", "ab, ab -> a b", "...a,...a->...", "a...,...", "", "Ab,bC->AC", ". . .a,...a"],
@@ -48,7 +58,7 @@ def test_an_equation_of_terms_of_letters_is_asked_about(equation):
     assert not [each for each in found if "no list of terms" in each.message]
 
 
-@pytest.mark.parametrize("count", [1, 2, 2**31 - 1, 2**62])
+@pytest.mark.parametrize("count", [1, 2, 2**31 - 1])
 def test_a_split_into_fewer_parts_than_outputs_or_endless_ones_is_refused(count):
     node = helper.make_node("Split", ["x"], ["a", "b", "c"], num_outputs=count)
     first = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])

@@ -55,9 +55,10 @@ def test_vectorizers_run_for_nests_and_for_small_tensors(
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "float16", "bool"])
 @pytest.mark.parametrize("size", [17, 31, 64, 100, 1025])
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
-def test_copies_of_every_length_keep_all_elements(dtype: str, size: int, trips: int) -> None:
-    random = np.random.default_rng(size)
-    x, y = (random.integers(0, 2, size).astype(dtype) for _ in range(2))
+def test_copies_of_every_length_keep_all_elements(
+    dtype: str, size: int, trips: int, rng: np.random.Generator
+) -> None:
+    x, y = (rng.integers(0, 2, size).astype(dtype) for _ in range(2))
     found = run_kernel(TURNS.format(dtype=dtype, size=size), np.zeros(trips, np.int64), x, y)
     wanted = (y, x) if trips % 2 else (x, y)
     for mine, theirs in zip(found, wanted, strict=True):
