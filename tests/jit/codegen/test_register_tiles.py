@@ -186,3 +186,45 @@ def test_functions_with_long_code_take_a_single_tile(size: int):
     found = scheduled(text)
     assert isinstance(found.strategy, RegisterTiling) is (size == 64)
     assert size == 64 or "long code" in found.declined["register tiling"]
+
+
+OUTSIDE = """kernel
+  %x: float32[n0,40] = input 0
+  %w: float32[1,40] = input 1
+  %start: float32[40] = input 2
+  %v: float32[40] = view (0, i0) of %w
+  %1 = loop length n0 extent n0 carries %s = %start, %old = %start
+    %s: float32[40] = carried 0
+    %old: float32[40] = carried 1
+    %item: float32[40] = scan slice along 0 of %x
+    %next: float32[40] = add %s, %item
+    %both: float32[40] = mul %old, %next
+    yield %next, %v
+    stack %both along 0
+    stack %v along 0
+  %last: float32[40] = result 0 of %1
+  %after: float32[40] = result 1 of %1
+  %rows: float32[n0,40] = result 2 of %1
+  %same: float32[n0,40] = result 3 of %1
+  return %last, %after, %rows, %same
+"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_values_from_outside_are_read_from_memory(
+    trips: int, is_stored: bool, rng: np.random.Generator
+):
+    text = OUTSIDE
+    if is_stored:
+        text = text.replace("  %v: float32[40] = view (0, i0) of %w\n", "").replace(" %v", " %w")
+        text = text.replace("%w: float32[1,40]", "%w: float32[40]")
+    assert isinstance(scheduled(text).strategy, RegisterTiling) is is_stored
+    x, w, start = (rng.standard_normal(s, np.float32) for s in ((trips, 40), (1, 40), 40))
+    last, after, rows, same = run_kernel(text, x, w[0] if is_stored else w, start)
+    sums = start + np.cumsum(x, axis=0, dtype=np.float32)
+    np.testing.assert_allclose(last, sums[-1] if trips else start, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(after, w[0] if trips else start)
+    old = np.concatenate([start[None], np.repeat(w, trips, axis=0)])[:trips]
+    np.testing.assert_allclose(rows, old * sums, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(same, np.repeat(w, trips, axis=0))

@@ -103,6 +103,9 @@ def _obstacle(facts: LoopFacts, shape: tuple[int, ...]) -> str:
         is_row = stack.axis == 0 and stack.element.shape in (shape, ())
         if not (is_known and is_row and _has_lanes(stack.element.dtype)):
             return "a stacked output is not contiguous"
+    made = {*facts.op.nexts, *(stack.element for stack, _ in facts.read_stacks())}
+    if not all(_is_read(facts, each, shape) for each in made if each.home is not facts.op.body):
+        return "a value from outside has another shape, or is not in memory"
     found = (_obstacle_at(facts, node, shape) for node in nodes)
     return next(filter(None, found), "")
 
