@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
@@ -18,6 +17,7 @@ from treadle.arguments import expect, expect_path
 from treadle.boundary import public
 from treadle.comparing import Comparison
 from treadle.errors import InputError
+from treadle.files import replaced_file
 from treadle.html_report.contents import contents
 from treadle.limits import LoadLimits, within
 from treadle.sources import loaded
@@ -95,17 +95,7 @@ def _title(source: object, name: str) -> str:
 def _write(target: Path, text: str) -> None:
     """Write the file completely or not at all."""
     try:
-        handle, draft = tempfile.mkstemp(".html", dir=target.parent)
+        with replaced_file(target) as draft:
+            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        os.chmod(draft, 0o644)
-        Path(draft).replace(target)
-    except OSError as error:
-        Path(draft).unlink(missing_ok=True)
-        raise InputError(f"{target} cannot be written: {error.strerror}") from None
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise

@@ -6,8 +6,6 @@ holds is refused.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +15,7 @@ from typing import IO, TypeVar
 import numpy as np
 
 from treadle.errors import InputError, LoadLimitExceeded
+from treadle.files import replaced_file
 from treadle.limits import spend
 from treadle.tracing.columns import Column
 
@@ -85,18 +84,12 @@ def write_npz(path: str, columns: Iterable[Column]) -> None:
     """Write the columns: `PATH/NAME`, iterations first, and `PATH/NAME@at`."""
     target = Path(path)
     try:
-        handle, draft = tempfile.mkstemp(".npz", dir=target.parent)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        with replaced_file(target) as draft, zipfile.ZipFile(draft, "w") as archive:
             for key, array in _entries(columns):
                 with archive.open(f"{key}.npy", "w", force_zip64=True) as entry:
                     np.lib.format.write_array(entry, array, allow_pickle=False)
-        Path(draft).replace(target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _entries(columns: Iterable[Column]) -> Iterator[tuple[str, np.ndarray]]:

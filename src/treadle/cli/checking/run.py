@@ -14,6 +14,7 @@ from treadle.cli.checking.printing import show
 from treadle.cli.checking.targets import Target, targets_of
 from treadle.cli.output import note, working
 from treadle.errors import Finding, Severity, TreadleError
+from treadle.files import replaced_file
 from treadle.report import plural
 
 __all__ = ["Plan", "run"]
@@ -133,6 +134,5 @@ def _with(checked: Checked, findings: Sequence[Finding]) -> Checked:
 
 def _write(file: Path, text: str) -> None:
     """Write the complete file or nothing."""
-    made = file.with_name(f".{file.name}.part")
-    made.write_text(f"{text}\n", encoding="utf-8")
-    made.replace(file)
+    with replaced_file(file) as draft:
+        draft.write_text(f"{text}\n", encoding="utf-8")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.errors import InputError, Unsupported
+from treadle.files import replaced_file
 from treadle.formats.onnx.dense import without_sparse
 from treadle.formats.onnx.text import print_text
 from treadle.formats.onnx.write import write_model
@@ -47,12 +48,8 @@ def _save(model: Model, path: Path) -> None:
 def _replace(path: Path, data: bytes) -> None:
     if not path.name or path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replaced_file(path) as draft:
         draft.write_bytes(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _externals(model: Model) -> Iterator[External]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from treadle.errors import InputError, Unsupported
+from treadle.files import replaced_file
 from treadle.formats.openvino.printing import print_net
 from treadle.formats.openvino.records import Net
 from treadle.formats.openvino.write.block import write_steps
@@ -29,20 +28,14 @@ def write_file(model: Model, path: Path) -> None:
     net, pool = write_net(model)
     text = print_net(net)
     weights = path.with_suffix(".bin")
-    drafts = [each.with_name(f".{each.name}.{os.getpid()}") for each in (weights, path)]
     try:
-        with drafts[0].open("wb") as file:
-            pool.write(file)
-        drafts[1].write_text(text, encoding="utf-8")
-        drafts[0].replace(weights)
-        drafts[1].replace(path)
+        with replaced_file(path) as draft, replaced_file(weights) as stored:
+            with stored.open("wb") as file:
+                pool.write(file)
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f'"{path}" cannot be written: {reason}') from None
-    finally:
-        for draft in drafts:
-            with suppress(OSError):
-                draft.unlink()
 
 
 def write_net(model: Model) -> tuple[Net, Pool]:
