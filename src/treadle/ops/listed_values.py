@@ -7,9 +7,7 @@ axis, a count or an element type beyond 32 bits fits no tensor; what reads 32 bi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from onnx import TensorProto
+from collections.abc import Mapping
 
 from treadle.ir import Attribute, Leaf, Reference
 
@@ -57,15 +55,6 @@ _NARROW = frozenset((
 ))  # fmt: skip
 """Axes, counts and element types."""
 _INT32 = range(-(2**31), 2**31)
-_LISTED_NUMBERS: Mapping[tuple[str, str], Sequence[object]] = {
-    ("Attention", "qk_matmul_output_mode"): (0, 1, 2, 3),
-    ("Attention", "softmax_precision"): (
-        TensorProto.FLOAT,
-        TensorProto.FLOAT16,
-        TensorProto.DOUBLE,
-        TensorProto.BFLOAT16,
-    ),
-}
 
 
 def wanted_value(leaf: Leaf, name: str, attribute: Attribute) -> str:
@@ -79,9 +68,6 @@ def wanted_value(leaf: Leaf, name: str, attribute: Attribute) -> str:
         return "" if known else f"one of {', '.join(listed)}"
     if name in _FLAGS:
         return "" if value in (0, 1) else "0 or 1"
-    choices = _LISTED_NUMBERS.get((leaf.op, name), (value,))
-    if value not in choices:
-        return f"one of {', '.join(map(str, choices))}"
     numbers = value if isinstance(value, tuple) else (value,)
     if name in _NARROW and any(isinstance(n, int) and n not in _INT32 for n in numbers):
         return "a number of 32 bits"
