@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Treadle
 from treadle.cli.output import working
+from treadle.jit.runtime import compilation
 
 
 class Terminal(io.StringIO):
@@ -38,22 +39,14 @@ def test_quiet_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen.getvalue() == ""
 
 
-@pytest.fixture
-def logger() -> Iterator[logging.Logger]:
-    found = logging.getLogger("treadle")
-    kept = found.handlers[:], found.level
-    yield found
-    found.handlers[:], level = kept
-    found.setLevel(level)
-
-
-@pytest.mark.parametrize(("flag", "level"), [("-v", logging.INFO), ("-vv", logging.DEBUG)])
-def test_verbose_commands_log(
-    treadle: Treadle, folder: Path, logger: logging.Logger, flag: str, level: int
+@pytest.mark.parametrize("flag", ["-v", "-vv"])
+def test_verbose_commands_log_while_they_run(
+    treadle: Treadle, folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str
 ) -> None:
-    done = treadle("check", folder / "newton.onnxtxt", flag)
-    assert done.code in (0, 1)
-    assert logger.level == level
-    (handler,) = logger.handlers
-    record = logging.LogRecord("treadle", level, "", 0, "a message", None, None)
-    assert handler.format(record).endswith(" ms  a message")
+    monkeypatch.setattr(compilation, "_recent", {})
+    logger = logging.getLogger("treadle")
+    before = logger.level, logger.handlers[:]
+    done = treadle("run", folder / "newton.onnxtxt", "--random", flag)
+    assert done.code == 0
+    assert re.search(r"^ *\d+ ms  main: compiled in ", done.err, re.MULTILINE)
+    assert (logger.level, logger.handlers) == before

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
@@ -98,9 +99,8 @@ class Verb(WholeSummary):
         names = ("quiet", "verbose", "color")
         given = Settings(**{name: ctx.params.pop(name) for name in names})
         token = settings.set(given)
-        _log(given.verbose)
         try:
-            with within(limits):
+            with _logged(given.verbose), within(limits):
                 return super().invoke(ctx)
         except (TreadleError, MemoryError) as error:
             raise Failure(error, bool(ctx.params.get("as_json"))) from error
@@ -123,9 +123,11 @@ class Verb(WholeSummary):
             settings.reset(token)
 
 
-def _log(verbose: int) -> None:
-    """With -v, print treadle's log messages to stderr; with -vv, details too."""
+@contextmanager
+def _logged(verbose: int) -> Iterator[None]:
+    """With -v, print treadle's log messages to stderr while the command runs; with -vv, details."""
     if not verbose:
+        yield
         return
     import logging
 
@@ -133,12 +135,16 @@ def _log(verbose: int) -> None:
         def format(self, record: logging.LogRecord) -> str:
             return visible(super().format(record), sys.stderr)
 
-    logger = logging.getLogger("treadle")
+    logger, handler = logging.getLogger("treadle"), logging.StreamHandler()
+    handler.setFormatter(Lines("%(relativeCreated)6d ms  %(message)s"))
+    level = logger.level
     logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
-    if not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(Lines("%(relativeCreated)6d ms  %(message)s"))
-        logger.addHandler(handler)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
