@@ -31,6 +31,14 @@ def test_leaves_that_break_their_schema(expression, code, message):
     assert finding.blocks is (code != "CF211")
 
 
+def test_a_precision_that_the_standard_does_not_list():
+    text = "y = Attention <softmax_precision = 7> (x, x, x)"
+    model = f'<ir_version: 11, opset_import: ["" : 24]> g (float[1,1,2,2] x) => (y) {{ {text} }}'
+    (finding,) = (each for each in treadle.check(parse_model(model)) if each.blocks)
+    assert finding.code == "CF214"
+    assert finding.message == "softmax_precision of Attention-24 is 7"
+
+
 def test_an_operator_that_was_withdrawn():
     (finding, *_) = found("g (float[1,1,2,2] x, float[4] s) => (y) { y = Upsample(x, s) }")
     assert (finding.code, finding.blocks) == ("CF706", False)

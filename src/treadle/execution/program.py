@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle import ops, passes
@@ -38,11 +38,14 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
 
 
 def _bound(expand: Expand) -> Define:
-    """The definitions, with the attributes of the step bound."""
+    """The definitions, with the attributes of the step bound and only the results it takes."""
 
     def define(step: Leaf | Call, types: Sequence[Type | None]) -> Block | None:
         function = expand(step, types)
-        return None if function is None else passes.bind_attributes(function, step.attributes)
+        if function is None:
+            return None
+        block = passes.bind_attributes(function, step.attributes)
+        return replace(block, results=block.results[: len(step.results)])
 
     return define
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from onnx import TensorProto
+
 from treadle.ir import Attribute, Leaf, Reference
 
 _PADDED = (
@@ -55,6 +57,10 @@ _NARROW = frozenset((
 ))  # fmt: skip
 """Axes, counts and element types."""
 _INT32 = range(-(2**31), 2**31)
+_PRECISIONS = (
+    TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16,
+)  # fmt: skip
+"""The element types in which `softmax_precision` may have a softmax computed."""
 
 
 def wanted_value(leaf: Leaf, name: str, attribute: Attribute) -> str:
@@ -68,6 +74,8 @@ def wanted_value(leaf: Leaf, name: str, attribute: Attribute) -> str:
         return "" if known else f"one of {', '.join(listed)}"
     if name in _FLAGS:
         return "" if value in (0, 1) else "0 or 1"
+    if name == "softmax_precision" and value not in _PRECISIONS:
+        return f"one of {', '.join(map(str, _PRECISIONS))}"
     numbers = value if isinstance(value, tuple) else (value,)
     if name in _NARROW and any(isinstance(n, int) and n not in _INT32 for n in numbers):
         return "a number of 32 bits"
