@@ -97,6 +97,46 @@ def test_divided_nests_give_the_same_numbers(shape, step, monkeypatch, rng):
     assert polls[1] > polls[0] > 0
 
 
+MOVED = """<ir_version: 10, opset_import: ["": 21]>
+g (int64 n, float[{shape}] x, float[128,128] w) => (float[{shape}] y, float[n,128,{rows}] all) {{
+  y, all = Loop (n, , x) <body = b (int64 i, bool go, float[{shape}] s)
+      => (bool on, float[{shape}] t, float[128,{rows}] e) {{
+    on = Identity (go)
+    {step}
+    e = Transpose <perm = [1, 0]> (s)
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "step"),
+    [
+        (1, "v = Transpose <perm = [1, 0]> (w)  t = MatMul (s, v)"),
+        (3, "v = Transpose <perm = [1, 0]> (w)  t = MatMul (s, v)"),
+        (128, "t = Identity (s)"),
+        (131, "t = Identity (s)"),
+    ],
+    ids=["a dot product", "three rows", "tiles", "tiles and a rest"],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_moves_of_memory_have_safepoints(rows, step, threads, monkeypatch, rng):
+    text = MOVED.format(shape=f"{rows},128", rows=rows, step=step)
+    x = rng.integers(-3, 4, (rows, 128)).astype(np.float32)
+    w = np.eye(128, dtype=np.float32)[rng.permutation(128)]
+    feeds = {"n": np.array(12), "x": x, "w": w}
+    wanted = treadle.InferenceSession(text, engines=("interp",)).run(None, feeds)
+    options, polls = treadle.SessionOptions(), []
+    options.intra_op_num_threads = threads
+    for long in (2**28, 2**11):
+        for module in (chunks, cost_model):
+            monkeypatch.setattr(module, "LONG", long)
+        session = treadle.InferenceSession(text, options, engines=("jit",))
+        for found, each in zip(session.run(None, feeds), wanted, strict=True):
+            np.testing.assert_array_equal(found, each)
+        polls.append(session.explain("llvm").count("@PyObject_CallNoArgs("))
+    assert polls[1] > polls[0] > 0
+
+
 STACKED = """<ir_version: 10, opset_import: ["": 21]>
 g (int64 n, float[1000,1] x, float[1,1000] w) => (float[n,1000,1000] y) {
   z = Constant <value_float = 0.0> ()

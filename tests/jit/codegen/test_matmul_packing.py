@@ -143,6 +143,13 @@ def test_the_schedule_says_which_matrices_are_packed():
     assert str(packings[0]) == "float32[65,65] in panels of 64 columns, from 10 iterations on"
 
 
+def test_a_long_copy_has_safepoints():
+    text = KERNEL + LOOP.format(k=1) + "  return %r1"
+    schedule = schedule_kernel(kernel_of(text.replace("65", "65536")), TARGET)
+    (packings,) = schedule.packings.values()
+    assert str(packings[0]).endswith("from 10 iterations on, a safepoint for every 16 panels")
+
+
 NESTED = """kernel
   %x: float32[2,65] = input 0
   %w: float32[65,65] = input 1

@@ -170,6 +170,12 @@ COPIES = """kernel parallel_threshold_ns=1500
   return %2, %v, %c, %left"""
 
 
+def test_a_long_copy_by_tiles_has_safepoints():
+    text = show_schedule(schedule_kernel(kernel_of(COPIES.replace("300", "524288")), TARGET))
+    wanted = "float32[524288,256], in tiles, a safepoint for every 16384 rows of tiles"
+    assert wanted in text
+
+
 def test_long_copies_are_shared():
     kernel = kernel_of(COPIES)
     schedule = schedule_kernel(kernel, TARGET)

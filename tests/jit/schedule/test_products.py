@@ -80,6 +80,12 @@ def test_threads_share_the_columns_of_dot_products(columns, words):
     assert shared == ("shared" in words)
 
 
+def test_long_dot_products_have_safepoints():
+    alone = TRANSPOSED.replace(" parallel_threshold_ns=1500", "")
+    (found,) = words_of(schedule_of(alone, "1,65536", "65536,65536", "1,65536"))
+    assert found == f"{DOTS}, a safepoint for every 4096 columns"
+
+
 def test_without_threads_nothing_is_shared():
     alone = PRODUCT.replace(" parallel_threshold_ns=1500", "")
     assert words_of(schedule_of(alone, "1,256", "256,512", "1,512")) == [ROW]

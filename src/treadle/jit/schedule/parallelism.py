@@ -27,6 +27,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.schedule.cost_model import (
     COPIED,
+    eighths_of,
     per_element,
     per_read,
     per_result,
@@ -37,7 +38,7 @@ from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
-from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
+from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, items_in_chunks, nest_chunk
 from treadle.jit.schedule.steps.forms import Form, StepForm
 from treadle.jit.schedule.storage import Storage, is_same_size, transposed_axes
 
@@ -121,8 +122,12 @@ class Parallelism:
 
     def copy_words(self) -> Iterator[str]:
         """The same of a copy: whether it runs in tiles, and what threads share."""
-        yield from ["in tiles"] * (self.by_tiles is not None)
-        yield from self.chunk_words()
+        if self.by_tiles is None:
+            yield from self.chunk_words()
+        else:
+            yield "in tiles"
+            size = self.by_tiles.chunk.size if self.by_tiles.chunk else 0
+            yield from [f"a safepoint for every {size} rows of tiles"] * bool(size)
         yield from (self.by_tiles or self).sharing_words()
 
     def chunk_words(self) -> Iterator[str]:
@@ -200,10 +205,15 @@ def _with_tiles(found: Parallelism, node: Node, threshold: int, vector_bytes: in
         return found
     lanes, extent = tile_lanes(node, vector_bytes), node.shape[axes[0]]
     about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
-    row = found.nanoseconds * lanes * prod(about) / about[axes[0]]
+    tiles = lanes * prod(about) // max(about[axes[0]], 1)
+    row = found.nanoseconds * tiles
     count = extent // lanes if isinstance(extent, int) else extent
     shared_axis = axes[0] if shares_items(count, row, (), threshold) else None
-    return replace(found, by_tiles=Parallelism(row, None, interleaved(row, count), shared_axis))
+    chunk = items_in_chunks(
+        count if node.is_static else None, eighths_of(found.nanoseconds) * tiles
+    )
+    made = Parallelism(row, None, interleaved(row, count), shared_axis, chunk=chunk)
+    return replace(found, by_tiles=made)
 
 
 def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:

@@ -17,6 +17,7 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, dense_strides
+from treadle.jit.codegen.chunks import in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.llvm_types import literal, register_type
@@ -52,9 +53,11 @@ def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: 
     at_once = found.together
     full, rest = columns // at_once, columns % at_once
     if full:
-        size = rows, inner, full * at_once
-        with parallel_range(context, full, found.sharing, size) as number:
-            _emit(context, dots, context.builder.multiply(number, at_once), at_once)
+        with in_chunks(context, full, (rows, inner, at_once), found.chunk) as (first, count):
+            size = rows, inner, context.builder.multiply(count, at_once)
+            with parallel_range(context, count, found.sharing, size) as number:
+                own = context.builder.add(first, number)
+                _emit(context, dots, context.builder.multiply(own, at_once), at_once)
     if rest:
         _emit(context, dots, full * at_once, rest)
 

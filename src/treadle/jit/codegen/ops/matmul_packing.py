@@ -9,6 +9,7 @@ from functools import partial, reduce
 from typing import Any
 
 from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.chunks import long_axis_in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.ops.batched_matmul import runs_briefly
 from treadle.jit.codegen.ops.transpose import copy_view
@@ -58,10 +59,10 @@ def _packed(context: CodegenContext, packing: Packing, limit: Callable[[], Any])
     copy = Buffer(pointer, matrix.dtype, strides, scope, is_dense=False, panel=width)
     is_due = _is_due(context, packing, limit)
     if is_due is None:
-        _copy(context, matrix, copy)
+        _copy(context, packing, copy)
         return copy
     with w.builder.if_then(is_due), context.access.scope():
-        _copy(context, matrix, copy)
+        _copy(context, packing, copy)
     return _either(context, matrix, copy, is_due) if packing.least else copy
 
 
@@ -88,9 +89,9 @@ def _either(context: CodegenContext, matrix: Node, copy: Buffer, is_due: Any) ->
     return replace(copy, pointer=pointer, strides=(*strides, 1))
 
 
-def _copy(context: CodegenContext, matrix: Node, copy: Buffer) -> None:
+def _copy(context: CodegenContext, packing: Packing, copy: Buffer) -> None:
     """Write the matrix to the copy: whole panels first, then the columns left over."""
-    access, w, width = context.access, context.builder, copy.panel
+    access, w, matrix, width = context.access, context.builder, packing.matrix, copy.panel
     if transposed_axes(matrix) is not None:
         copy_view(context, matrix, copy, context.schedule.copied(matrix, None, 0.0), access.read)
         return
@@ -100,8 +101,12 @@ def _copy(context: CodegenContext, matrix: Node, copy: Buffer) -> None:
     for first, count, wide in ((0, full, width), (full, 1, rest)):
         if not count * wide:
             continue
-        with w.nest((count, rows, 1 if in_rows else wide)) as (number, row, k), access.scope():
-            panel = w.add(first, number)
+        with (
+            long_axis_in_chunks(context, (count,), packing.chunk) as (_, start, (own,)),
+            w.nest((own, rows, 1 if in_rows else wide)) as (number, row, k),
+            access.scope(),
+        ):
+            panel = w.add(w.add(first, start), number)
             source, target = (row, w.add(w.multiply(panel, width), k)), (panel, row, k)
             if in_rows:
                 size = wide * matrix.dtype.numpy.itemsize

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -63,12 +64,14 @@ def copy_view(
                 index[axis] = context.builder.add(start, each)
             context.access.store(target, tuple(index), read(node, tuple(index)))
 
+    tiles = found.by_tiles or replace(found, chunk=None)
     with (
-        _some(context, rows, found.by_tiles or found) as row,
+        long_axis_in_chunks(context, (rows,), tiles.chunk) as (_, start, (count,)),
+        _some(context, count, tiles) as row,
         context.builder.nest(around) as others,
         context.access.scope(),
     ):
-        first = context.builder.multiply(row, lanes)
+        first = context.builder.multiply(context.builder.add(start, row), lanes)
         with context.builder.range(columns, hints=NOT_VECTORIZED) as column, context.access.scope():
             place = first, context.builder.multiply(column, lanes)
             _tile(context, node, target, axes, place, others)

@@ -24,9 +24,11 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes, inner_blocks
+from treadle.jit.schedule.cost_model import COPIED, eighths_of
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS, panel_columns
-from treadle.jit.schedule.storage import Storage, stored_transpose
+from treadle.jit.schedule.steps.chunks import Chunk, items_in_chunks
+from treadle.jit.schedule.storage import Storage, stored_transpose, transposed_axes
 
 _MIN_PACKED_ELEMENTS = 4096
 """The number of elements below which packing does not pay."""
@@ -40,20 +42,23 @@ class Packing:
 
     A loop of fewer than `least` iterations reads it as it is stored, in the same order. `products`
     are those of a loop that would rather multiply by the rows of its transpose if it runs for few
-    iterations; none if some product always needs the copy.
+    iterations; none if some product always needs the copy. `chunk`: the panels of a long copy
+    between safepoints.
     """
 
     matrix: Node
     panel: int
     least: int
     products: tuple[Node, ...]
+    chunk: Chunk | None
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
         shape = ",".join(map(str, static_shape(self.matrix)))
         when = f", from {self.least} iterations on" if self.least else ""
         when = ", unless it runs for few iterations" if self.products else when
-        return f"{self.matrix.dtype}[{shape}] in panels of {self.panel} columns{when}"
+        polls = f", a safepoint for every {self.chunk.size} panels" if self.chunk else ""
+        return f"{self.matrix.dtype}[{shape}] in panels of {self.panel} columns{when}{polls}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -133,7 +138,16 @@ def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing
         least = _least(matrix, products, loop.op, facts)
         rows = [None if node in facts.distributed else node.shape[-2] for node in products]
         panel = panel_columns(matrix, rows, facts.target)
-        yield Packing(matrix, panel, least, () if is_made_before else tuple(products))
+        skipped = () if is_made_before else tuple(products)
+        yield Packing(matrix, panel, least, skipped, _chunk(matrix, panel))
+
+
+def _chunk(matrix: Node, panel: int) -> Chunk | None:
+    """The chunks of a long copy; a copy by tiles has its own."""
+    if isinstance(matrix.op, Constant) or transposed_axes(matrix) is not None:
+        return None
+    rows, columns = static_shape(matrix)
+    return items_in_chunks(columns // panel, eighths_of(COPIED) * rows * panel)
 
 
 def _may_skip(product: Node, loop: Loop, facts: _Walk) -> bool:

@@ -55,6 +55,12 @@ def nest_chunk(nanoseconds: float, shape: Sequence[object]) -> Chunk | None:
     return Chunk(axis, size, eighths)
 
 
+def items_in_chunks(count: object, eighths: int) -> Chunk | None:
+    """The chunks of items that take `eighths` of a nanosecond each; None if all are short."""
+    size = chunk_of(count, (eighths,), 1) if isinstance(count, int) and count else 0
+    return Chunk(0, size, eighths) if size else None
+
+
 def chunk_of(rows: object, row: Sequence[object], least: int = _ROWS) -> int:
     """The rows for which a safepoint is due, at least `least`, at most all; 0: the nest is short.
 

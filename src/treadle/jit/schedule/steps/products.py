@@ -42,18 +42,22 @@ _MIN_LOOPED = 32
 class Dots:
     """Dot products with `matrix`, the transpose of the right operand: `together` columns at once.
 
-    `lanes` terms of each are added at once; threads share the columns.
+    `lanes` terms of each are added at once; threads share the columns. A long product has a
+    safepoint for every `chunk` times `together` columns; 0: it has none.
     """
 
     sharing: Parallelism
     matrix: Node
     together: int
     lanes: int
+    chunk: int
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         yield "dot products"
         yield f"{self.together} columns at once"
+        columns = self.chunk * self.together
+        yield from [f"a safepoint for every {columns} columns"] * bool(self.chunk)
         yield from self.sharing.sharing_words()
 
 
@@ -220,7 +224,9 @@ def _dots(node: Node, matrix: Node, target: Target, threshold: int) -> Dots:
     full, cost = columns // at_once, per_product(node.dtype, rows)
     is_shared = shares_items(full, cost, (rows, inner, full * at_once), threshold)
     lanes = min(target.vector_bytes // node.dtype.numpy.itemsize, inner)
-    return Dots(Parallelism(cost, 1, 1, 1 if is_shared else None), matrix, at_once, lanes)
+    sharing = Parallelism(cost, 1, 1, 1 if is_shared else None)
+    chunk = chunk_of(full, (rows, inner, at_once), 1) if full else 0
+    return Dots(sharing, matrix, at_once, lanes, chunk)
 
 
 def _turns(node: Node, target: Target) -> bool:
