@@ -1,4 +1,4 @@
-"""The form of reductions and of searches for the best items: chosen, printed, and each is right."""
+"""The form of reductions, searches for the best items, and gathers: chosen, printed, and right."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
+from treadle.plan import FallbackRequired
 
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
 
@@ -41,9 +42,9 @@ def test_reductions(rows: int, last: int, axis: int, words: str, rng: np.random.
 @pytest.mark.parametrize(
     ("count", "extent", "words"),
     [
-        (5, 1000, "a heap of the best"),
-        (127, 1000, "a heap of the best"),
-        (128, 2049, "a heap of the best, then sorted"),
+        (5, 1000, "a heap of the best, keys are compared in vectors"),
+        (127, 1000, "a heap of the best, keys are compared in vectors"),
+        (128, 2049, "a heap of the best, then sorted, keys are compared in vectors"),
         (128, 2048, "all items are sorted"),
         (900, 1000, "all items are sorted"),
     ],
@@ -97,7 +98,66 @@ def test_a_long_row_is_searched_with_safepoints() -> None:
     """
     for extent, words in ((2**18 - 1, ""), (2**18, ", with safepoints")):
         kernel = kernel_of(text.replace("EXTENT", str(extent)))
-        assert f"a heap of the best{words}\n" in show_schedule(schedule_kernel(kernel, TARGET))
+        words = f"a heap of the best, keys are compared in vectors{words}"
+        assert f"{words}\n" in show_schedule(schedule_kernel(kernel, TARGET))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "keys", "in_vectors"),
+    [
+        ("9,40", 0, "%x", False),
+        ("40,1", 0, "%x", True),
+        ("9,40", 1, "%x", True),
+        ("40,9", 1, "%turned", False),
+    ],
+)
+def test_keys_apart_in_memory_are_not_compared_in_vectors(
+    shape: str, axis: int, keys: str, *, in_vectors: bool, rng: np.random.Generator
+) -> None:
+    extents = [int(extent) for extent in shape.split(",")]
+    turned = ",".join(map(str, extents[::-1])) if keys == "%turned" else shape
+    view = f"%turned: int32[{shape}] = view (i1, i0) of %x" if keys == "%turned" else ""
+    wanted = [5 if k == axis else extent for k, extent in enumerate(extents)]
+    text = f"""
+    kernel
+      %x: int32[{turned}] = input 0
+      {view or "%unread: int64[] = constant 1"}
+      %r: int64[{",".join(map(str, wanted))}] = argtopk along {axis} of {keys}
+      return %r
+    """
+    shown = show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    assert ("keys are compared in vectors" in shown) is in_vectors
+    x = rng.integers(-50, 50, [int(extent) for extent in turned.split(",")]).astype(np.int32)
+    order = np.argsort(x.T if view else x, axis=axis, kind="stable")
+    np.testing.assert_array_equal(run_kernel(text, x)[0], order.take(range(5), axis))
+
+
+@pytest.mark.parametrize(
+    ("indices", "rows", "words"),
+    [
+        ("63", "", "each index is checked before its element is read"),
+        ("64", "", "all indices are checked before the first element is read"),
+        ("n0", "", "all indices are checked before the first element is read"),
+        ("64", ",3", "each index is checked before its row is read"),
+        ("n0", ",3", "each index is checked before its row is read"),
+    ],
+)
+def test_gathers(indices: str, rows: str, words: str, rng: np.random.Generator) -> None:
+    text = f"""
+    kernel
+      %x: float32[70{rows}] = input 0
+      %k: int64[{indices}] = input 1
+      %r: float32[{indices}{rows}] = take along 0 of %x, %k
+      return %r
+    """
+    shown = show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    shape = f"{indices}{rows}".replace("n0", "?")
+    assert f"gather: take: float32[{shape}], {words}\n" in shown
+    x = rng.standard_normal((70, 3) if rows else 70).astype(np.float32)
+    at = rng.integers(-70, 70, 64 if indices[0] == "n" else int(indices))
+    np.testing.assert_array_equal(run_kernel(text, x, at)[0], x[at])
+    with pytest.raises(FallbackRequired, match="an index is out of range"):
+        run_kernel(text, x, np.where(at == at[-1], 70, at))
 
 
 def test_sums_in_iterations_side_by_side_are_written_out_in_parts() -> None:

@@ -26,7 +26,6 @@ from treadle.jit.lowering import lowering
 from treadle.jit.schedule.cost_model import (
     ASSUMED_EXTENT,
     assumed_size,
-    iteration_bound,
     node_bound,
     per_element,
 )
@@ -178,7 +177,7 @@ def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
         yield
         return
     is_outermost = node.home is context.kernel.main
-    has_clock = bool(op.path) and (is_outermost or _duration(node) >= _LONG)
+    has_clock = bool(op.path) and (is_outermost or _duration(context, node) >= _LONG)
     with located(context, CodePlace(context.loop_paths[op.body], THE_LOOP, False)):
         if not has_clock:
             yield
@@ -194,13 +193,13 @@ def _is_long_loop(context: CodegenContext, loop: Node) -> bool:
     inside = list(all_nodes(op.body))
     trips = [_trips(node.op) for node in (loop, *inside) if isinstance(node.op, Loop)]
     is_told = all(isinstance(trip, int) for trip in trips)
-    return is_told and _is_surely_long(context, [loop, *inside], _duration(loop))
+    return is_told and _is_surely_long(context, [loop, *inside], _duration(context, loop))
 
 
 def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> IterationClock | None:
     """The clock of a loop's iterations; None if they are too short, or run in tiles."""
     own, op = context.loop_clocks.get(node), op_of(node, Loop)
-    each = _iteration(op.body)
+    each = _iteration(context, node)
     if own is None or context.tile is not None or each < _SHORT:
         return None
     w = context.builder
@@ -273,16 +272,16 @@ def _word(context: CodegenContext, kind: str, number: int) -> Any:
     return b.gep(base, [llvm.Constant(I64, word)], source_etype=I64, inbounds=True)
 
 
-def _iteration(body: Block) -> int:
+def _iteration(context: CodegenContext, loop: Node) -> int:
     """The estimated nanoseconds of an iteration, inner loops included."""
-    inner = (node for node in body.nodes if isinstance(node.op, Loop))
-    return iteration_bound(body) + sum(map(_duration, inner))
+    inner = (node for node in op_of(loop, Loop).body.nodes if isinstance(node.op, Loop))
+    own = context.schedule.iterations[loop].nanoseconds
+    return own + sum(_duration(context, each) for each in inner)
 
 
-def _duration(loop: Node) -> int:
-    op = op_of(loop, Loop)
-    times = _trips(op)
-    return (times if isinstance(times, int) else ASSUMED_EXTENT) * _iteration(op.body)
+def _duration(context: CodegenContext, loop: Node) -> int:
+    times = _trips(op_of(loop, Loop))
+    return (times if isinstance(times, int) else ASSUMED_EXTENT) * _iteration(context, loop)
 
 
 def _trips(op: Loop) -> object:

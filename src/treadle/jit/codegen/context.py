@@ -26,15 +26,13 @@ OVER_LIMIT, OVER_BYTES = 7, 8
 class Tile:
     """The part of all tensors of a shape in progress: `count` items of `axis` from `start`.
 
-    The axes before it are ones; `inner` is the number of elements in an item, `parts` the number of
-    tiles.
+    The axes before it are ones; `inner` is the number of elements in an item.
     """
 
     axis: int
     start: Index
     count: Index
     inner: int
-    parts: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)

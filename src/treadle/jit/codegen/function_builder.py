@@ -86,7 +86,7 @@ class FunctionBuilder:
     """One LLVM function under construction; `builder` is the current insertion point.
 
     `nests` are the outermost loops so far, or the steps around them, `target` is the machine.
-    `has_nests`: it has loops that LLVM may vectorize.
+    `has_vector_loops`: it has loops that LLVM may vectorize.
     """
 
     def __init__(self, module: llvm.Module, function: llvm.Function, target: Target) -> None:
@@ -94,7 +94,7 @@ class FunctionBuilder:
         function.scope = _Names(function)
         self.nests: list[LoopRegion] = []
         self._depth = self._long = 0
-        self.has_nests = False
+        self.has_vector_loops = False
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = llvm.IRBuilder(self.start)
@@ -335,7 +335,7 @@ class FunctionBuilder:
 
     def hint(self, back: Any, hints: Sequence[str]) -> None:
         """Give the loop that a branch goes back to names of LLVM's loop metadata."""
-        self.has_nests |= hints != NOT_VECTORIZED
+        self.has_vector_loops |= hints != NOT_VECTORIZED
         back.set_metadata("llvm.loop", self._hinted(hints))
 
     def _hinted(self, hints: Sequence[str]) -> Any:

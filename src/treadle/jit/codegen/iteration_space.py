@@ -25,7 +25,6 @@ from treadle.jit.codegen.parallel import (
     positions,
 )
 from treadle.jit.kernel.ir import Block, Node, static_shape
-from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import Storage
 
@@ -73,7 +72,7 @@ def move(
     context: CodegenContext, node: Node, source: Buffer, target: Buffer, block: Block | None
 ) -> None:
     """Copy every element of a node from memory to memory, both in row-major order."""
-    found = context.schedule.copied(node, block, COPIED)
+    found = context.schedule.moved(node, block)
     if _is_copied_by_vectors(context, node, source, target, found):
         _copy_vectors(context, source, target, node.size)
         return

@@ -125,12 +125,14 @@ def _vectorizers(builder: FunctionBuilder, placed: StorageMap) -> tuple[str, ...
 
     All of LLVM's passes run where there are several functions, which are inlined.
     """
-    has_nests = builder.has_nests or sum(not f.is_declaration for f in builder.module.functions) > 1
+    has_vector_loops = (
+        builder.has_vector_loops or sum(not f.is_declaration for f in builder.module.functions) > 1
+    )
     packs = any(
         storage is Storage.REGISTERS and node.size > 1 and node.home.is_loop
         for node, storage in placed.storage_of.items()
     )
-    return ("loop",) * (has_nests or packs) + ("slp",) * packs
+    return ("loop",) * (has_vector_loops or packs) + ("slp",) * packs
 
 
 def _unjoined(placed: StorageMap) -> list[str]:

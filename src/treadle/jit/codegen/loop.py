@@ -111,7 +111,7 @@ def _run(
     last = b.load(stop, typ=I64)
     b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), last), body, after)
     b.position_at_end(body)
-    with strip_mined(context, op, strategy, counter, last, head) as (i, following):
+    with strip_mined(context, node, counter, last, head) as (i, following):
         if not op.is_counted:
             iteration_limit.consume_iterations(context, node, 1, i)
         clock.begin_iteration(context, iterations, i)
@@ -223,7 +223,7 @@ def emit_iteration(
     emit_block: EmitBlock,
 ) -> Any:
     """One iteration; returns whether the loop continues, None for always."""
-    safepoint(context, op.body)
+    safepoint(context, node)
     context.access.counters[op.body] = index
     double_buffer.load(context, op)
     column_tiles.load(context, items)

@@ -17,43 +17,19 @@ from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
-from treadle.jit.kernel.ir import Block, Number, Shape
-from treadle.jit.schedule.cost_model import assumed_size, iteration_bound, work_of
+from treadle.jit.kernel.ir import Node
 
 SAFEPOINT_PERIOD = 5_000_000
 
 
-def safepoint(context: CodegenContext, block: Block, taken: int | None = None) -> None:
-    """Count down by one iteration of the block, or a given time, and poll when due."""
-    if taken is None and context.tile is not None:
-        taken = iteration_bound(block) // context.tile.parts
-    poll_after(context, _iteration(context, block) if taken is None else taken)
-
-
-def _iteration(context: CodegenContext, block: Block) -> Index:
-    """The estimated nanoseconds of an iteration, by the extents that are known as it runs."""
-    sizes: dict[Shape, int] = {}
-    for node in block.nodes:
-        shape, eighths = work_of(node)
-        if eighths and any(_is_of_input(context, extent) for extent in shape):
-            sizes[shape] = sizes.get(shape, 0) + eighths
-    taken: Index = iteration_bound(block)
-    b = context.builder
-    for shape, eighths in sizes.items():
-        extents = [
-            context.access.extent(each) if _is_of_input(context, each) else assumed_size((each,))
-            for each in shape
-        ]
-        whole = b.multiply(b.product(extents), eighths)
+def safepoint(context: CodegenContext, node: Node) -> None:
+    """Count down by one iteration of a loop, and poll when due."""
+    time, b = context.schedule.iterations[node], context.builder
+    taken: Index = time.counted
+    for shape, eighths in time.by_inputs:
+        whole = b.multiply(b.product([context.access.extent(each) for each in shape]), eighths)
         taken = b.add(taken, b.builder.ashr(b.index(whole), llvm.Constant(I64, 3)))
-    return taken
-
-
-def _is_of_input(context: CodegenContext, extent: Number) -> bool:
-    """Whether the extent is a number that is known before the kernel runs, but not in the code."""
-    if isinstance(extent, int):
-        return False
-    return extent.source is None or extent in context.access.exact
+    poll_after(context, taken)
 
 
 def poll_after(

@@ -2,6 +2,7 @@
 
     storage       where each value lives
     loops         for each loop its strategy, why others declined, and the storage of carried values
+    iterations    for each loop the time of an iteration, which safepoints count
     distributed   the products that are computed for many iterations at once
     packings      the matrices that are copied to an aligned layout before each loop
     order         which values are in memory in row-major order
@@ -13,7 +14,7 @@
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     products      the way in which each product runs, and what threads share of it
-    forms         the form of each reduction and of each search for the best items
+    forms         the form of each reduction, search for the best items, and gather
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
@@ -35,6 +36,7 @@ from treadle.jit.schedule.carried_storage import (
     replaced_arrays,
     without_double_buffers,
 )
+from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.columns import Columns, columns_of
@@ -44,6 +46,7 @@ from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.layouts.result_memory import in_results
 from treadle.jit.schedule.layouts.reused_memory import ReusedMemory, reused_memory
 from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.loops.iteration_time import IterationTime, iteration_times
 from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import strategy_of
@@ -66,6 +69,7 @@ class Schedule:
 
     storage: StorageMap
     loops: Mapping[Node, LoopSchedule]
+    iterations: Mapping[Node, IterationTime]
     distributed: Mapping[Node, Distribution]
     packings: Mapping[Node, tuple[Packing, ...]]
     order: MemoryOrder
@@ -107,15 +111,24 @@ class Schedule:
         return found
 
     def form_of(self, node: Node) -> StepForm:
-        """The form of a reduction or a search; one that a strategy has made is in no tile."""
-        found = self.forms.get(node) or form_of(node, self.storage.storage_of)
-        assert found is not None, "neither a reduction nor a search"
+        """The form of a reduction, search or gather; one that a strategy has made is in no tile."""
+        found = self.forms.get(node) or form_of(node, self.order)
+        assert found is not None, "neither a reduction, a search nor a gather"
         return found
 
-    def copied(
-        self, node: Node, block: Block | None, nanoseconds: float | None = None
-    ) -> Parallelism:
-        """How a copy of a value runs in a block; an element takes the `nanoseconds`, if given."""
+    def copied(self, node: Node, block: Block | None) -> Parallelism:
+        """How a copy of a value runs in a block; one that is not in memory is computed by it."""
+        return self._copy(node, block, None)
+
+    def moved(self, node: Node, block: Block | None) -> Parallelism:
+        """How a copy of a value from memory to memory runs in a block."""
+        return self._copy(node, block, COPIED)
+
+    def packed(self, matrix: Node) -> Parallelism:
+        """How the copy of a transposed matrix to panels runs."""
+        return self._copy(matrix, None, 0.0)
+
+    def _copy(self, node: Node, block: Block | None, nanoseconds: float | None) -> Parallelism:
         threshold = 0 if block is None else self.thresholds.get(block, 0)
         return copy_parallelism(node, self.order, threshold, self.vector_bytes, nanoseconds)
 
@@ -150,7 +163,7 @@ def schedule_kernel(
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
     tiled = _tiled(loops)
-    forms = dict(_forms(blocks, storage, tiled, _vectorized(loops)))
+    forms = dict(_forms(blocks, order, tiled, _vectorized(loops)))
     parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms)
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
@@ -162,6 +175,7 @@ def schedule_kernel(
     return Schedule(
         storage,
         loops,
+        iteration_times({node: of.strategy for node, of in loops.items()}, tiled, exact),
         {node: of for node, of in distributed.items() if isinstance(products[node], Panels)},
         packed.made,
         order,
@@ -201,12 +215,12 @@ def _parallelism(
 
 def _forms(
     blocks: Mapping[Block, tuple[Step, ...]],
-    storage: StorageMap,
+    order: MemoryOrder,
     tiled: Collection[Block],
     vectorized: Collection[Block],
 ) -> Iterator[tuple[Node, StepForm]]:
     for step in (step for steps in blocks.values() for step in steps if isinstance(step, Node)):
-        found = form_of(step, storage.storage_of, tiled, vectorized)
+        found = form_of(step, order, tiled, vectorized)
         if found is not None:
             yield step, found
 
@@ -219,10 +233,14 @@ def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -
             yield from _blocks_in(op_of(loop, Loop).body)
 
 
-def _tiled(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
-    """Blocks that run for one tile at a time."""
-    found = (loop.op for loop, of in loops.items() if isinstance(of.strategy, Tiling))
-    return {each for op in found if isinstance(op, Loop) for each in _blocks_in(op.body)}
+def _tiled(loops: Mapping[Node, LoopSchedule]) -> Mapping[Block, int]:
+    """Blocks that run for one tile at a time, each with the number of tiles."""
+    return {
+        each: of.strategy.parts
+        for loop, of in loops.items()
+        if isinstance(of.strategy, Tiling)
+        for each in _blocks_in(op_of(loop, Loop).body)
+    }
 
 
 def _vectorized(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:

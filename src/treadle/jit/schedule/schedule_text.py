@@ -2,6 +2,7 @@
 
     loop 0: in order
       not tiling: reduce is not elementwise
+      at most 13 ns an iteration
       storage of carried values: buffer, updated in place
       carried 0 float32[8]: affine, reads 0 at (i0), last read by add
       parallel: 0.0
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from treadle.jit.kernel.ir import Block, Loop, Node, Reduce
+from treadle.jit.kernel.ir import ArgTopK, Block, Gather, Loop, Node, Reduce, Take
 from treadle.jit.kernel.traversal import word_of, words_of
 from treadle.jit.schedule.carried_storage import SingleBuffer, show_storage
 from treadle.jit.schedule.dependence import dependence_of
@@ -87,13 +88,13 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
             yield f"product: {', '.join(words)}"
         elif step in schedule.forms:
             words = words_of([step]), *schedule.forms[step].words(), *_loops(step, schedule)
-            yield f"{_KINDS[isinstance(step.op, Reduce)]}: {', '.join(words)}"
+            yield f"{_KINDS[type(step.op)]}: {', '.join(words)}"
         elif step in schedule.parallelism:
             words = words_of([step]), *schedule.parallelism[step].copy_words()
             yield f"copy: {', '.join(words)}"
 
 
-_KINDS = "search", "reduction"
+_KINDS = {ArgTopK: "search", Reduce: "reduction", Take: "gather", Gather: "gather"}
 
 
 def _loops(node: Node, schedule: Schedule) -> Iterator[str]:
@@ -116,6 +117,8 @@ def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[s
 def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     assert isinstance(node.op, Loop)
     yield from (f"not {name}: {reason}" for name, reason in found.declined.items())
+    has_loops = any(isinstance(each.op, Loop) for each in node.op.body.nodes)
+    yield f"{schedule.iterations[node]}{', without the loops in it' * has_loops}"
     if found.carried:
         words = (_storage_words(node.op, number, schedule) for number in range(len(found.carried)))
         yield f"storage of carried values: {'; '.join(words)}"

@@ -38,19 +38,16 @@ from treadle.jit.codegen.llvm_types import (
     zeros,
 )
 from treadle.jit.codegen.loops.lane_values import LaneValues
-from treadle.jit.codegen.safepoint import safepoint
+from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, ScanSlice, op_of
-from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.storage import Storage
 
 _FUSED = ("contract",)
 _LARGEST = 2.0**125
 _CANCELLED = 2.0**24
-_PLAIN = 64
-"""The number of iterations the plain loop runs after a rejected vector."""
 
 
 @dataclass(eq=False, slots=True)
@@ -108,7 +105,7 @@ def emit_prefix_scan(
     behind = b.add(first, w.index(linear.lanes))
     b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
     b.position_at_end(body)
-    safepoint(context, op.body, iteration_bound(op.body) * linear.lanes // 4)
+    poll_after(context, context.schedule.iterations[linear.node].group)
     with context.access.scope():
         s = _PrefixScan(context, op.body, linear.lanes, linear, first, before)
         nexts = {op.states[k]: _solve(s, op.states[k], op.nexts[k]) for k in linear.order}
@@ -123,7 +120,7 @@ def emit_prefix_scan(
     b.store(behind, counter)
     b.branch(head)
     b.position_at_end(failed)
-    soon = b.add(first, w.index(_PLAIN))
+    soon = b.add(first, w.index(linear.plain))
     b.store(w.intrinsic("llvm.smin", I64, soon, limit), stop)
     b.branch(after)
     b.position_at_end(after)
@@ -142,7 +139,7 @@ def _solve(sweep: _PrefixScan, state: Node, after: Node) -> Any:
     factor, term = _parts(sweep, after, state)
     found = term if factor is None else _found(sweep, state, factor, term, earlier)
     narrow = _narrowed(sweep.context, found, state.dtype)
-    sweep.values[state] = _behind(sweep, narrow, _narrowed(sweep.context, earlier, state.dtype), 1)
+    sweep.values[state] = _shifted(sweep, narrow, _narrowed(sweep.context, earlier, state.dtype), 1)
     sweep.values[after] = narrow
     return found
 
@@ -191,20 +188,20 @@ def _scanned(sweep: _PrefixScan, dtype: DType, factor: Any, term: Any) -> tuple[
     while step < sweep.lanes:
         if term is not None:
             reaching = _chosen(sweep, factor, zero, step)
-            term = _plus(sweep, term, _times(sweep, reaching, _turned(sweep, term, step)))
-        factor = _times(sweep, factor, _behind(sweep, factor, one, step))
+            term = _plus(sweep, term, _times(sweep, reaching, _rotated(sweep, term, step)))
+        factor = _times(sweep, factor, _shifted(sweep, factor, one, step))
         step *= 2
     return factor, term
 
 
-def _turned(sweep: _PrefixScan, vector: Any, step: int) -> Any:
-    """Rotate: each lane gets the value `step` lanes before it, the first ones those of the last."""
+def _rotated(sweep: _PrefixScan, vector: Any, step: int) -> Any:
+    """Each lane gets the value `step` lanes before it, the first ones those of the last."""
     count = sweep.lanes
     return _shuffled(sweep, vector, [(lane - step) % count for lane in range(count)])
 
 
-def _behind(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
-    """Shift: each lane gets the value `step` lanes before it, the first ones that of `first`."""
+def _shifted(sweep: _PrefixScan, vector: Any, first: Any, step: int) -> Any:
+    """Each lane gets the value `step` lanes before it, the first ones that of `first`."""
     count = sweep.lanes
     places = [lane if lane < step else count + lane - step for lane in range(count)]
     return sweep.context.builder.builder.shuffle_vector(

@@ -17,9 +17,8 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.loops.lane_values import LaneValues
-from treadle.jit.codegen.safepoint import safepoint
+from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.ir import InductionVar, Node, ScanSlice, op_of
-from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, period
 
 
@@ -118,7 +117,7 @@ def _emit_tile(
             begin = tile.many(next(first))
         carried[state] = w.variable(begin.type, begin)
     with w.range(limit, hints=NOT_VECTORIZED) as counter, context.access.scope():
-        safepoint(context, op.body, iteration_bound(op.body) * tile.lanes // tile.tiling.size)
+        poll_after(context, context.schedule.iterations[tile.tiling.node].group)
         tile.counter = w.index(counter)
         tile.values = {
             state: b.load(variable, typ=variable.allocated_type)

@@ -21,15 +21,13 @@ from typing import Any
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import count_down, poll_when_due
-from treadle.jit.kernel.ir import Loop, Node
-from treadle.jit.schedule.cost_model import iteration_bound
-from treadle.jit.schedule.loops.strategies import Strategy
+from treadle.jit.kernel.ir import Loop, Node, op_of
 from treadle.jit.schedule.loops.vectorization import Vectorization
 
 
 @contextmanager
 def strip_mined(
-    context: CodegenContext, op: Loop, strategy: Strategy, counter: Any, stop: Any, again: Any
+    context: CodegenContext, node: Node, counter: Any, stop: Any, again: Any
 ) -> Iterator[tuple[Any, Any]]:
     """(index, block) of an iteration, and where it goes on to: `again`, or the rest of a strip.
 
@@ -37,13 +35,14 @@ def strip_mined(
     """
     w, b = context.builder, context.builder.builder
     first = b.load(counter, typ=I64)
+    strategy = context.schedule.loops[node].strategy
     if not isinstance(strategy, Vectorization):
         yield first, again
         return
     poll_when_due(context)
     end = b.add(first, w.index(strategy.strip), flags=("nsw", "nuw"))
     end = w.intrinsic("llvm.smin", I64, end, stop)
-    handed = _handed(context, op)
+    handed = _handed(context, op_of(node, Loop))
     head, body, done = (
         w.function.append_basic_block(name) for name in ("strip", "iteration", "strip_done")
     )
@@ -60,7 +59,7 @@ def strip_mined(
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
-    count_down(context, w.multiply(ran, iteration_bound(op.body)))
+    count_down(context, w.multiply(ran, context.schedule.iterations[node].group))
     b.branch(again)
     context.counts["vectorized"] += 1
 

@@ -20,10 +20,9 @@ def tiles(context: CodegenContext, node: Node) -> Iterator[None]:
     if not isinstance(tiling, Tiling):
         yield
         return
-    parts = tiling.extent // tiling.count
-    with context.builder.range(parts) as number:
+    with context.builder.range(tiling.parts) as number:
         start = context.builder.multiply(number, tiling.count)
         context.counts["tiled"] += 1
-        context.tile = Tile(tiling.axis, start, tiling.count, tiling.inner, parts)
+        context.tile = Tile(tiling.axis, start, tiling.count, tiling.inner)
         yield
         context.tile = None

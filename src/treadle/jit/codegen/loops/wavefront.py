@@ -31,7 +31,7 @@ from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.loops.lane_values import LaneValues
-from treadle.jit.codegen.safepoint import safepoint
+from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.ir import (
     Block,
@@ -40,11 +40,9 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     static_shape,
 )
-from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.loops.wavefront import Wavefront
 
 EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
-_LEAST_ROWS = 4
 
 
 @dataclass(eq=False, slots=True)
@@ -91,14 +89,13 @@ def emit_wavefront(
     b.position_at_end(head)
     first = b.load(counter, typ=I64)
     left = b.sub(limit, first)
-    b.cbranch(b.icmp_signed(">=", left, w.index(_LEAST_ROWS)), body, after)
+    b.cbranch(b.icmp_signed(">=", left, w.index(grid.least_rows)), body, after)
     b.position_at_end(body)
     rows = b.select(b.icmp_signed("<", left, w.index(most)), left, w.index(most))
     iteration_limit.consume_iterations(context, grid.along, w.multiply(rows, grid.width))
     context.access.counters[grid.outer.body] = first
     memory_limit.end(context, memory_limit.begin(context, grid.along, grid.width))
-    row = grid.width * iteration_bound(grid.inner.body) // 8
-    safepoint(context, grid.outer.body, most * (row + 4))
+    poll_after(context, context.schedule.iterations[grid.rows].group)
     with context.access.scope():
         tables = [_from_row(context, stack, first) for stack in stacks]
         s = _Rows(context, grid.inner.body, grid.lanes, grid, rows, tables)

@@ -1,15 +1,9 @@
-"""Gathers: every index is checked; a negative one counts from the end.
-
-Many indices of single elements are checked before the first is read: a loop that may end the kernel
-is not vectorized. 16,384 elements of int64 take 8.6 us then, and 10.7 where each index is checked
-when it is read (Zen 5).
-"""
+"""Gathers: every index is checked; a negative one counts from the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from math import prod
 from typing import Any
 
 from treadle.ir import DType
@@ -30,12 +24,11 @@ from treadle.jit.kernel.ir import (
     op_of,
     static_shape,
 )
+from treadle.jit.schedule.steps.forms import Form, depth_of
 from treadle.jit.schedule.storage import Storage
 
 Find = Callable[[CodegenContext, Node, Sequence[Index], Index], Any]
 """Finds an index, of those of a node, at a position, for an axis of an extent."""
-_MIN_CHECKED_BEFORE = 64
-"""The number of indices from which they are checked in a loop of their own."""
 
 
 def emit_take(context: CodegenContext, node: Node) -> None:
@@ -59,7 +52,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
         t.buffers[node] = _row(context, node)
         return
     buffer = allocate(context, node)
-    find = _finder(context, node, t.shape(indices))
+    find = _finder(context, node)
     with context.builder.nest(t.shape(indices)) as at, t.scope():
         item = find(context, indices, at, given[axis])
         with context.builder.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
@@ -107,7 +100,7 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
         )
         return
     buffer, depth = allocate(context, node), depth_of(indices)
-    find = _finder(context, node, shape[:depth])
+    find = _finder(context, node)
     with context.builder.nest(shape[:depth]) as at, t.scope():
         found = checked_index(context, data, op.axes, indices, at, find)
         with context.builder.nest(shape[depth:]) as rest, t.scope():
@@ -117,12 +110,6 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
                 t.read(data, gather_index(context, op.axes, found, (*at, *rest))),
             )
     t.buffers[node] = buffer
-
-
-def depth_of(indices: Sequence[Node]) -> int:
-    """The number of leading axes that the indices depend on."""
-    each = [k + 1 for index in indices for k, extent in enumerate(index.shape) if extent != 1]
-    return max(each, default=0)
 
 
 def checked_index(
@@ -165,16 +152,11 @@ def gather_address(
     return gather_index(context, axes, checked_index(context, data, axes, indices, index), index)
 
 
-def _finder(context: CodegenContext, node: Node, shape: Sequence[Index]) -> Find:
-    """How to find the indices of a node at each position of a shape.
-
-    Those of many single elements are checked in loops of their own, so that vectors check and read.
-    """
-    is_many = not all(isinstance(e, int) for e in shape) or prod(shape) >= _MIN_CHECKED_BEFORE
-    if len(shape) < len(node.shape):
-        return _expected
-    if not is_many:
-        return _checked
+def _finder(context: CodegenContext, node: Node) -> Find:
+    """How to find the indices of a node; all are checked now if its form says so."""
+    form = context.schedule.form_of(node).form
+    if form is not Form.CHECKED_BEFORE:
+        return _expected if form is Form.CHECKED_ROWS else _checked
     data, *indices = node.operands
     for axis, index in _indexed(node, indices):
         extent = context.access.extent(data.shape[axis])

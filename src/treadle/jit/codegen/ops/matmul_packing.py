@@ -93,7 +93,7 @@ def _copy(context: CodegenContext, packing: Packing, copy: Buffer) -> None:
     """Write the matrix to the copy: whole panels first, then the columns left over."""
     access, w, matrix, width = context.access, context.builder, packing.matrix, copy.panel
     if transposed_axes(matrix) is not None:
-        copy_view(context, matrix, copy, context.schedule.copied(matrix, None, 0.0), access.read)
+        copy_view(context, matrix, copy, context.schedule.packed(matrix), access.read)
         return
     rows, columns = static_shape(matrix)
     panels, in_rows = replace(copy, panel=0), access.has_rows(matrix)

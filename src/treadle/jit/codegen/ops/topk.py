@@ -77,7 +77,7 @@ class _Heap:
         self.half = _NARROW_BITS if bits <= _NARROW_BITS else 2 * _NARROW_BITS
         self.type = llvm.IntType(2 * self.half)
         self.is_signed = is_signed(keys.dtype)
-        self.polls = form.polls
+        self.polls, self.by_blocks = form.polls, form.by_blocks
         self.is_whole = form.form is Form.SORT
         self.is_sorted = form.form is not Form.HEAP
         size = self.extent if self.is_whole else count
@@ -118,7 +118,7 @@ class _Heap:
             self._sift(count, at, b.load(self._at(at), typ=self.type))
         worst = w.variable(self.type, b.load(self._at(0), typ=self.type))
         left, done = b.sub(w.index(self.extent), count), llvm.Constant(I64, 0)
-        if self._has_rows():
+        if self.by_blocks:
             blocks = b.lshr(left, llvm.Constant(I64, _BLOCK.bit_length() - 1))
             with w.range(blocks) as j:
                 first = b.add(count, w.index(w.multiply(j, _BLOCK)))
@@ -137,11 +137,6 @@ class _Heap:
                 self._poll(_SIFT_NS)
                 self._sift(e.builder.index(self.count), llvm.Constant(I64, 0), entry)
                 b.store(b.load(self._at(0), typ=self.type), worst)
-
-    def _has_rows(self) -> bool:
-        """Whether neighbouring keys along the axis are neighbours in memory."""
-        found = self.context.access.buffers.get(self.keys)
-        return found is not None and found.strides[self.axis] == 1
 
     def _has_better(self, rest: tuple[Index, ...], first: Any, worst: Any) -> Any:
         """Whether one of a block of keys is smaller than the worst in the heap."""

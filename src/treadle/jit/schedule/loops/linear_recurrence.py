@@ -30,7 +30,7 @@ from treadle.jit.schedule.associative_step import linear_nodes
 from treadle.jit.schedule.dependence import LoopDependence
 from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form, is_extent_of
 
-_MIN_LANES, _MAX_NODES, _LANE_BYTES = 4, 64, 8
+_MIN_LANES, _MAX_NODES, _LANE_BYTES, _PLAIN = 4, 64, 8, 64
 _ROUNDING_SHIFTS = 2
 """The allowed number of additions of a loop invariant, each of which may round the sum."""
 
@@ -39,13 +39,15 @@ _ROUNDING_SHIFTS = 2
 class ParallelPrefix:
     """A loop of linear recurrences.
 
-    `order` are the carried values, each after those it depends on.
+    `order` are the carried values, each after those it depends on. After a group of iterations that
+    is rejected, `plain` ones run one by one.
     """
 
     node: Node
     lanes: int
     dependence: LoopDependence
     order: tuple[int, ...]
+    plain: int = _PLAIN
 
     def __str__(self) -> str:
         return f"parallel prefix of {self.lanes} iterations"

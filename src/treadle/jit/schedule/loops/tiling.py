@@ -40,6 +40,11 @@ class Tiling:
     count: int
     inner: int
 
+    @property
+    def parts(self) -> int:
+        """The number of tiles."""
+        return self.extent // self.count
+
     def __str__(self) -> str:
         return f"tiles of {self.count} of {self.extent} along axis {self.axis}"
 

@@ -36,7 +36,7 @@ from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form
 
-_VECTORS, _FEW_LANES, _MAX_LANES = 4, 16, 64
+_VECTORS, _FEW_LANES, _MAX_LANES, _LEAST_ROWS = 4, 16, 64, 4
 _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 
 
@@ -44,7 +44,8 @@ _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 class Wavefront:
     """A loop over rows and the loop along them; `row` is the state of the outer loop.
 
-    `numbers` are the scalars of the outer body that the inner loop reads.
+    `numbers` are the scalars of the outer body that the inner loop reads. Fewer than `least_rows`
+    that are left run in order.
     """
 
     rows: Node
@@ -53,9 +54,10 @@ class Wavefront:
     width: int
     lanes: int
     numbers: tuple[Node, ...]
+    least_rows: int = _LEAST_ROWS
 
     def __str__(self) -> str:
-        return f"wavefront of {self.lanes} rows of {self.width}"
+        return f"wavefront of {self.least_rows} to {self.lanes} rows of {self.width}"
 
     @property
     def outer(self) -> Loop:
