@@ -28,6 +28,7 @@ from treadle.jit.kernel.verifier import verify_kernel
 from treadle.jit.runtime.compilation import compiled
 from treadle.jit.runtime.invoke import CompiledKernel, invoke
 from treadle.jit.runtime.specialize import trip_count_inputs
+from treadle.jit.schedule.canonical import canonical
 from treadle.plan import RunContext
 
 
@@ -36,6 +37,13 @@ def kernel_of(text: str) -> Kernel:
     kernel = parse_kernel(text)
     verify_kernel(kernel)
     return kernel
+
+
+def canonical_text(text: str) -> str:
+    """The text of the canonical form of the kernel that a text describes, verified."""
+    made = canonical(kernel_of(text))
+    verify_kernel(made)
+    return show_kernel(made)
 
 
 def run_kernel(text: str, *arrays: Any) -> list[Any]:

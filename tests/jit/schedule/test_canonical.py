@@ -8,19 +8,9 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.kernel_text import kernel_of, run_kernel
-from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.kernel.verifier import verify_kernel
-from treadle.jit.schedule.canonical import canonical
+from tests.jit.kernel_text import canonical_text, run_kernel
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>\n'
-
-
-def simple(text: str) -> str:
-    """The text of a kernel in that form."""
-    made = canonical(kernel_of(text))
-    verify_kernel(made)
-    return show_kernel(made)
 
 
 INVARIANT = """kernel
@@ -39,7 +29,7 @@ INVARIANT = """kernel
 
 
 def test_invariant_values_are_not_carried():
-    made = simple(INVARIANT)
+    made = canonical_text(INVARIANT)
     assert "carried 1" not in made
     assert "result 1" not in made
 
@@ -66,7 +56,7 @@ def test_a_row_of_a_value_that_is_passed_on_is_a_slice(after, is_slice, rng):
     text = PASSED_ON.format(after=after)
     if is_slice:
         text = text.replace("    %9: float32[5,3] = %4\n", "").replace("yield %9", "yield %4")
-    made = simple(text)
+    made = canonical_text(text)
     assert ("scan slice" in made) == is_slice
     assert ("take" in made) != is_slice
     x, y = rng.standard_normal((5, 3), np.float32), np.zeros(3, np.float32)
@@ -90,7 +80,7 @@ INVARIANT_EXTENT = """kernel
 
 
 def test_the_extents_of_invariant_values_are_those_of_the_initial_ones():
-    assert "dim 0" not in simple(INVARIANT_EXTENT)
+    assert "dim 0" not in canonical_text(INVARIANT_EXTENT)
     (found,) = run_kernel(INVARIANT_EXTENT, np.zeros(4, np.float32))
     assert found.tolist() == [9] * 5
 
@@ -110,7 +100,7 @@ WIDE = """kernel
 
 
 def test_axes_of_one_around_a_carried_value_go():
-    made = simple(WIDE)
+    made = canonical_text(WIDE)
     assert "%4: float32[300] = carried 0" in made or ": float32[300] = carried 0" in made
     assert "view (i1)" in made, "the result has its axis again"
 
@@ -135,7 +125,7 @@ GROWING = """kernel
 
 
 def test_axes_of_one_go_where_other_extents_change(rng):
-    made = simple(GROWING)
+    made = canonical_text(GROWING)
     assert "dim 0 of value 0" in made
     assert re.search(r"float32\[e\d+,4\] = carried 0", made)
     x = rng.standard_normal((1, 3, 1, 4), np.float32)
@@ -195,7 +185,7 @@ STACKED = """kernel
 
 
 def test_stacked_values_are_carried_one_by_one():
-    made = simple(STACKED.format(second=1))
+    made = canonical_text(STACKED.format(second=1))
     assert made.count(": float32[300] = carried") == 2
     assert "float32[2,300] = carried" not in made
 
@@ -204,7 +194,7 @@ def test_a_window_over_both_parts_keeps_them_together():
     kept = STACKED.replace("float32[300] = view ({second}, i0)", "float32[2] = view (i0, 3)")
     kept = kept.replace("add %4, %5", "add %4, %4").replace("view (i1) of %5", "view (i1) of %4")
     kept = kept.replace("yield %9", "yield %9\n    stack %5 along 0")
-    assert "float32[2,300] = carried 0" in simple(kept)
+    assert "float32[2,300] = carried 0" in canonical_text(kept)
 
 
 def text_of_take(index: str, trip: int) -> str:
@@ -240,7 +230,7 @@ def text_of_take(index: str, trip: int) -> str:
     ],
 )
 def test_rows_taken_by_the_iteration_are_slices(index, trip, is_slice):
-    made = simple(text_of_take(index, trip))
+    made = canonical_text(text_of_take(index, trip))
     assert ("scan slice" in made, "take along" in made) == (is_slice, not is_slice)
 
 

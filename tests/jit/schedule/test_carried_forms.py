@@ -5,18 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.jit.kernel_text import kernel_of, run_kernel
-from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.kernel.verifier import verify_kernel
-from treadle.jit.schedule.canonical import canonical
-
-
-def simple(text: str) -> str:
-    """The text of a kernel in canonical form."""
-    made = canonical(kernel_of(text))
-    verify_kernel(made)
-    return show_kernel(made)
-
+from tests.jit.kernel_text import canonical_text, run_kernel
 
 NARROW = """kernel
   %0: float32[300] = input 0
@@ -36,7 +25,7 @@ NARROW = """kernel
 
 
 def test_a_value_is_carried_in_the_shape_of_its_computation(rng):
-    made = simple(NARROW)
+    made = canonical_text(NARROW)
     assert "float32[1,300] = carried 0" in made
     x = rng.standard_normal(300, np.float32)
     (found,) = run_kernel(NARROW, x)
@@ -63,7 +52,7 @@ TURNS = """kernel
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 def test_values_that_take_turns_have_one_shape(rng, trips):
-    assert "float32[1,300] = carried" not in simple(TURNS)
+    assert "float32[1,300] = carried" not in canonical_text(TURNS)
     one, other = rng.standard_normal((2, 300), np.float32)
     first, second = run_kernel(TURNS, one[None], other, np.int64(trips))
     wanted = (other, one) if trips % 2 else (one, other)

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.jit.kernel_text import kernel_of, run_kernel
+from tests.jit.kernel_text import canonical_text, kernel_of, run_kernel
 from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.kernel.verifier import verify_kernel
-from treadle.jit.schedule.canonical import canonical
-
-
-def simple(text: str) -> str:
-    """The text of a kernel in canonical form."""
-    made = canonical(kernel_of(text))
-    verify_kernel(made)
-    return show_kernel(made)
-
 
 WRAPPED = """kernel
   %0: float32[{n},3] = input 0
@@ -32,7 +22,7 @@ WRAPPED = """kernel
 
 def test_functions_have_the_shape_in_which_they_are_read(rng):
     text = WRAPPED.format(n=5, results="%7")
-    made = simple(text)
+    made = canonical_text(text)
     assert "float32[5,3] = mul" in made
     assert "float32[5,3] = exp" in made
     x, y = rng.standard_normal((5, 3), np.float32), rng.standard_normal(3, np.float32)
@@ -42,7 +32,7 @@ def test_functions_have_the_shape_in_which_they_are_read(rng):
 
 def test_a_function_that_is_read_in_two_shapes_keeps_its_own(rng):
     text = WRAPPED.format(n=5, results="%5, %7")
-    assert simple(text) == show_kernel(kernel_of(text))
+    assert canonical_text(text) == show_kernel(kernel_of(text))
     x, y = rng.standard_normal((5, 3), np.float32), rng.standard_normal(3, np.float32)
     whole, found = run_kernel(text, x, y)
     np.testing.assert_allclose(whole, np.exp(x * y)[None, None], rtol=1e-6)
@@ -61,7 +51,7 @@ COLUMN = """kernel
 
 
 def test_numbers_of_more_axes_do_not_add_axes(rng):
-    assert "float32[40] = mul" in simple(COLUMN)
+    assert "float32[40] = mul" in canonical_text(COLUMN)
     x, y = rng.standard_normal((1, 40), np.float32), rng.standard_normal((1, 1, 1), np.float32)
     (found,) = run_kernel(COLUMN, x, y)
     np.testing.assert_allclose(found, -(x * y[0]).ravel(), rtol=1e-6)
@@ -78,4 +68,4 @@ CONCAT = """kernel
 
 
 def test_a_function_whose_view_no_function_reads_keeps_its_shape():
-    assert simple(CONCAT) == show_kernel(kernel_of(CONCAT))
+    assert canonical_text(CONCAT) == show_kernel(kernel_of(CONCAT))
