@@ -66,6 +66,7 @@ FAMILIES: Mapping[str, str] = {
     "recurrent": "GRU LSTM RNN",
     "resize": "AffineGrid GridSample NonMaxSuppression Resize RoiAlign Upsample",
     "strings": "StringConcat StringNormalizer StringSplit",
+    "losses": "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
     "ml": (
         "CastMap CategoryMapper DictVectorizer FeatureVectorizer LabelEncoder Normalizer Scaler "
         "ZipMap"
@@ -77,8 +78,8 @@ FAMILIES: Mapping[str, str] = {
         "Adagrad Adam ArrayFeatureExtractor Attention Binarizer BlackmanWindow "
         "CausalConvWithState CenterCropPad Col2Im DFT DeformConv HammingWindow HannWindow "
         "ImageDecoder Imputer LinearAttention MelWeightMatrix Momentum "
-        "NegativeLogLikelihoodLoss OneHotEncoder RegexFullMatch RoiAlign RotaryEmbedding STFT "
-        "SoftmaxCrossEntropyLoss TensorScatter TfIdfVectorizer"
+        "OneHotEncoder RegexFullMatch RoiAlign RotaryEmbedding STFT TensorScatter "
+        "TfIdfVectorizer"
     ),
 }
 """The operators by the name of the file that has their kernels, in whatever domain."""
