@@ -31,6 +31,7 @@ from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
 from treadle.delegate.workarounds.sizes import with_sizes_checked
+from treadle.delegate.workarounds.unfit_operands import with_fitting_operands
 from treadle.delegate.zero_trip import write_stacked_shapes
 from treadle.errors import Unsupported
 from treadle.formats.onnx import inline_step
@@ -133,6 +134,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     operands = with_ranks_checked(draft, step, operands)
     operands = with_extents_checked(draft, step, operands)
     operands = with_sizes_checked(draft, step, operands)
+    operands = with_fitting_operands(draft, step, operands)
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     operands = with_both_bounds(draft, step, operands)

@@ -29,13 +29,15 @@ def with_extents_checked(draft: ExportScope, step: Leaf, operands: Operands) -> 
 
 
 def unless_zero(draft: ExportScope, value: Value, number: Value) -> Value:
-    """The value, or a failure at run time if the integer is 0.
+    """The value, or a failure at run time if the integer is 0; uses operators of opset 7 only."""
+    return unless_one(draft, value, _is_zero(draft, number))
 
-    return value.reshape(value.shape + [0][1 - bool(number)])       # index 1 fails
 
-    Uses operators of opset 7 only.
+def unless_one(draft: ExportScope, value: Value, index: Value) -> Value:
+    """The value, or a failure at run time if `index`, 0 or 1, is 1.
+
+    return value.reshape(value.shape + [0][index])       # index 1 fails
     """
-    index = _is_zero(draft, number)
     nothing = draft.leaf("Gather", draft.constant([0]), index)
     shape = draft.leaf("Shape", value)
     return draft.leaf("Reshape", value, draft.leaf("Add", shape, nothing))

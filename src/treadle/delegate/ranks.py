@@ -7,7 +7,7 @@ kernel is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from treadle import ops
 from treadle.delegate.export_scope import ExportScope
@@ -44,6 +44,8 @@ _RANKS: Mapping[tuple[str, str], Ranks] = {
     (_MS, "QLinearConv"): {0: (1, _MOST), 3: (2, _MOST)},
     (_MS, "WhisperBeamSearch"): {10: (2, 2)},
 }
+_CORRELATIONS = (("", "Conv"), ("", "ConvInteger"), ("", "QLinearConv"))
+"""Operators whose kernels take more pads than there are axes, and pads below 0."""
 _KEEPS_RANK = ("FusedConv", "QLinearConv", "QLinearAveragePool", "QLinearGlobalAveragePool")
 _ELEMENTWISE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearSigmoid")
 _ZERO_POINT = {4: "zero point of its result"}
@@ -85,6 +87,8 @@ def rank_refusal(step: Leaf) -> str:
         wanted = ops.wanted_value(step, name, attribute)
         if wanted:
             return f"{name} of {step.op} is not {wanted}"
+    if (step.domain, step.op) in _CORRELATIONS and min(_pads(step), default=0) < 0:
+        return f"onnxruntime takes pads below 0 of {step.op}"
     for position, name in _NEEDED.get((step.domain, step.op), {}).items():
         if _operand(step.operands, position) is None:
             return f"onnxruntime crashes the process if {step.op} has no {name}"
@@ -93,8 +97,8 @@ def rank_refusal(step: Leaf) -> str:
         if rank is not None and not least <= rank <= most:
             wanted = f"{least}" if least == most else f"{least} or more"
             return (
-                f"onnxruntime crashes the process if operand {position} of {step.op} has rank"
-                f" {rank}, not {wanted}"
+                f"onnxruntime crashes the process, or answers, if operand {position} of {step.op}"
+                f" has rank {rank}, not {wanted}"
             )
     return ""
 
@@ -114,11 +118,20 @@ def with_ranks_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Op
 
 
 def _wanted(step: Leaf) -> Ranks:
+    if (step.domain, step.op) in _CORRELATIONS and _pads(step):
+        rank = 2 + len(_pads(step)) // 2
+        return {**_RANKS.get((step.domain, step.op), {}), 0: (rank, rank)}
     if (step.domain, step.op) == ("", "Einsum"):
         return _einsum_ranks(step)
     if (step.domain, step.op) == ("", "Attention"):
         return _attention_ranks(step)
     return _RANKS.get((step.domain, step.op), {})
+
+
+def _pads(step: Leaf) -> Sequence[int]:
+    found = step.attributes.get("pads")
+    values = found.value if found is not None and isinstance(found.value, tuple) else ()
+    return [each for each in values if isinstance(each, int)]
 
 
 def _attention_ranks(step: Leaf) -> Ranks:

@@ -50,7 +50,7 @@ _FLAGS = frozenset((
 ))  # fmt: skip
 """Attributes of any operator that are 0 or 1."""
 _NARROW = frozenset((
-    "axes", "axis", "batch_axis", "batch_dims", "blocksize", "dtype", "group", "hidden_size",
+    "axes", "axis", "batch_axis", "batch_dims", "blocksize", "dtype", "group", "hidden_size", "k",
     "kv_num_heads", "num_groups", "num_heads", "num_outputs", "offset_group", "output_datatype",
     "output_dtype", "perm", "q_num_heads", "rotary_embedding_dim", "softmax_precision",
     "stash_type", "time_axis", "to",
