@@ -15,6 +15,7 @@ from onnx import numpy_helper
 
 from treadle.ir import DType
 from treadle.ops.elements import element_from_proto
+from treadle.ops.kernels.common import NARROW
 from treadle.ops.kernels.registry import Attributes, Body, Operands, Results, evaluates, maker
 
 _finfo: Any = ml_dtypes.finfo
@@ -40,6 +41,8 @@ def cast(
         return from_strings(x, dtype, saturate)
     if dtype == _E8M0:
         return _to_e8m0(x, saturate, round_mode)
+    if dtype.kind in "iu" and x.dtype in NARROW:
+        return x.astype(np.float32).astype(dtype)
     if saturate and dtype in _SATURATING:
         most = _SATURATING[dtype]
         return np.clip(_comparable(x), -most, most).astype(dtype)
