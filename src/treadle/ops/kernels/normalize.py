@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import NARROW, in_float32, positive
+from treadle.ir import show_array
+from treadle.ops.elements import element_from_proto
+from treadle.ops.kernels.common import NARROW, distinct, in_float32, positive
 from treadle.ops.kernels.registry import evaluates
 
 
@@ -101,13 +103,25 @@ def instance_normalization(
 
 @evaluates("LayerNormalization", 17)
 def layer_normalization(
-    x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None = None, *, axis: int, epsilon: float
+    x: np.ndarray,
+    scale: np.ndarray,
+    bias: np.ndarray | None = None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_type: int,
 ) -> tuple[np.ndarray, ...]:
-    """Normalize over the axes from `axis` on; also returns mean and inverse standard deviation."""
+    """Normalize over the axes from `axis` on; also returns mean and inverse standard deviation.
+
+    Those are of the stash type; float64 is not rounded to it before.
+    """
+    stash = element_from_proto(stash_type)
+    assert stash is not None
     over = tuple(range(positive(axis, x.ndim), x.ndim))
     normal, mean, inverse = _standard(_stashed(x), over, epsilon)
     result = normal.astype(x.dtype) * scale
-    return (result if bias is None else result + bias), mean, inverse
+    result = result if bias is None else result + bias
+    return result, *(each.astype(stash.numpy, copy=False) for each in (mean, inverse))
 
 
 @evaluates("RMSNormalization", 23)
@@ -126,11 +140,27 @@ def _grouped(x: np.ndarray, num_groups: int, epsilon: float) -> np.ndarray:
     return normal.reshape(x.shape)
 
 
+def _expect_groups(x: np.ndarray, num_groups: int) -> None:
+    channels = x.shape[1]
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(f"{channels} channels cannot be divided into {num_groups} equal groups")
+
+
+def _expect_numbers(parts: Sequence[np.ndarray], count: int, of: str) -> None:
+    for name, part in zip(("scale", "bias"), parts, strict=True):
+        if part.shape != (count,):
+            raise ValueError(
+                f"the {name} is {show_array(part)}, wanted one for each of {count} {of}"
+            )
+
+
 @evaluates("GroupNormalization", 21)
 def group_normalization(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, num_groups: int, epsilon: float
 ) -> Any:
     """Normalize groups of channels by their own statistics; scale and bias per channel."""
+    _expect_groups(x, num_groups)
+    _expect_numbers((scale, bias), x.shape[1], "channels")
     normal = _grouped(x, num_groups, epsilon).astype(x.dtype)
     return normal * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
 
@@ -140,6 +170,8 @@ def group_normalization_18(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, num_groups: int, epsilon: float
 ) -> Any:
     """GroupNormalization-18: scale and bias per group."""
+    _expect_groups(x, num_groups)
+    _expect_numbers((scale, bias), num_groups, "groups")
     each = x.shape[1] // num_groups
     spread = [np.repeat(part, each) for part in (scale, bias)]
     return group_normalization(x, *spread, num_groups=num_groups, epsilon=epsilon)
@@ -149,7 +181,7 @@ def group_normalization_18(
 @in_float32
 def mean_variance_normalization(x: np.ndarray, *, axes: Sequence[int]) -> Any:
     """(x - mean) / (standard deviation + 1e-9) over the axes."""
-    over = tuple(axes)
+    over = distinct(axes, x.ndim)
     mean = np.mean(x, axis=over, keepdims=True)
     spread = np.mean(np.square(x), axis=over, keepdims=True) - np.square(mean)
     return (x - mean) / (np.sqrt(spread) + 1e-9)

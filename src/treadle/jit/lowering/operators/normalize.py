@@ -13,9 +13,10 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.argmax_topk import hardmax
-from treadle.jit.lowering.operators.axes import nonnegative_axis
+from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import (
     NARROW,
@@ -26,6 +27,7 @@ from treadle.jit.lowering.registry import (
     in_float32,
     lowers,
 )
+from treadle.ops import element_from_proto
 
 
 def _stashed(builder: KernelBuilder, node: Node) -> Node:
@@ -65,7 +67,10 @@ def layer_normalization(
     axes = _behind(attributes["axis"], x)
     normal, mean, inverse = standard(builder, _stashed(builder, x), axes, attributes["epsilon"])
     result = builder.map("mul", builder.cast(normal, x.dtype), scale)
-    return (result if bias is None else builder.map("add", result, bias)), mean, inverse
+    result = result if bias is None else builder.map("add", result, bias)
+    stash = element_from_proto(attributes["stash_type"])
+    assert stash is not None
+    return result, builder.cast(mean, stash), builder.cast(inverse, stash)
 
 
 @lowers("RMSNormalization", 23)
@@ -129,9 +134,12 @@ def _grouped(
 ) -> Node:
     x, *parts = operands
     given, groups = extents_of(x), attributes["num_groups"]
-    rows = builder.reshape(
-        _stashed(builder, x), (given[0], groups, prod(given[1:]) // max(groups, 1))
-    )
+    if groups < 1 or given[1] % groups:
+        raise Declined(f"{given[1]} channels in {groups} groups")
+    for part in parts:
+        wanted = (groups if by_group else given[1],)
+        builder.expect_shape(part.shape, wanted, f"{show_node(part)} beside {wanted[0]} numbers")
+    rows = builder.reshape(_stashed(builder, x), (given[0], groups, prod(given[1:]) // groups))
     normal = builder.cast(
         builder.reshape(standard(builder, rows, [2], attributes["epsilon"])[0], given), x.dtype
     )
@@ -159,7 +167,7 @@ def mean_variance_normalization(
     """(x - mean) / (standard deviation + 1e-9) over the axes."""
     x = operands[0]
     n = Numbers(builder, x.dtype)
-    axes = [nonnegative_axis(axis, len(x.shape)) for axis in attributes["axes"]]
+    axes = nonnegative_axes(attributes["axes"], len(x.shape))
     mean = mean_of(builder, n, x, axes)
     spread = n.sub(mean_of(builder, n, n.mul(x, x), axes), n.mul(mean, mean))
     return n.div(n.sub(x, mean), n.add(n.sqrt(spread), 1e-9))
