@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -80,6 +80,11 @@ def positive(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise ValueError(f"axis {axis} is out of range for a tensor of rank {rank}")
     return axis + rank if axis < 0 else axis
+
+
+def distinct(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """The axes counted from the front, each one once."""
+    return tuple(dict.fromkeys(positive(axis, rank) for axis in axes))
 
 
 def aligned(left: np.ndarray, right: np.ndarray, axis: int | None) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from treadle.ir import show_array
 from treadle.ops.kernels.common import NARROW, grid, positive, whole
 from treadle.ops.kernels.registry import evaluates
 
@@ -27,10 +29,18 @@ def gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> Any:
 @evaluates("GatherND", 11, 12, 13)
 def gather_nd(x: np.ndarray, indices: np.ndarray, *, batch_dims: int = 0) -> Any:
     """Slices of x at index tuples, batch by batch."""
-    rank = indices.ndim - 1
-    batches = np.ix_(*map(np.arange, x.shape[:batch_dims]))
-    spread = tuple(each.reshape(each.shape + (1,) * (rank - batch_dims)) for each in batches)
-    return x[spread + tuple(np.moveaxis(indices, -1, 0))]
+    around, given = indices.shape[:-1], x.shape[:batch_dims]
+    if around[:batch_dims] != given:
+        shapes = f"{show_array(x)} and {show_array(indices)}"
+        raise ValueError(f"the first {batch_dims} extents of {shapes} differ")
+    batches = np.indices(around, sparse=True)[:batch_dims]
+    found = x[(*batches, *np.moveaxis(indices, -1, 0))]
+    if indices.shape[-1]:
+        return found
+    rest = x.shape[batch_dims:]
+    return np.broadcast_to(
+        found.reshape(given + (1,) * (len(around) - batch_dims) + rest), around + rest
+    ).copy()
 
 
 @evaluates("Scatter", 9, 11)
@@ -62,8 +72,12 @@ def _scattered(x: np.ndarray, where: Any, updates: np.ndarray, reduction: str) -
 
 @evaluates("Compress", 9, 11, 28)
 def compress(x: np.ndarray, condition: np.ndarray, *, axis: int | None = None) -> Any:
-    """The slices whose condition holds; without an axis those of the flattened tensor."""
-    return np.compress(condition, x, axis)
+    """The slices whose condition holds; without an axis those of the flattened tensor.
+
+    A condition beyond the last slice selects nothing.
+    """
+    extent = x.size if axis is None else x.shape[axis]
+    return np.compress(condition.reshape(-1)[:extent], x, axis)
 
 
 @evaluates("NonZero", 9, 13)
@@ -125,8 +139,14 @@ def top_k_1(x: np.ndarray, *, k: int, axis: int) -> Any:
 def _extreme(choose: Any) -> Any:
     def arg(x: np.ndarray, *, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
         """The index of the extreme along an axis; of equal elements the first, or the last."""
+        extent = x.shape[axis]
+        if not extent:
+            along = positive(axis, x.ndim)
+            rest = (*x.shape[:along], *(1,) * keepdims, *x.shape[along + 1 :])
+            if prod(rest):
+                raise ValueError(f"axis {axis} of {show_array(x)} has no elements")
+            return np.zeros(rest, np.int64)
         if select_last_index:
-            extent = x.shape[axis]
             found = extent - 1 - choose(np.flip(x, axis), axis=axis, keepdims=bool(keepdims))
         else:
             found = choose(x, axis=axis, keepdims=bool(keepdims))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import positive, whole, whole_list
+from treadle.ir import show_array
+from treadle.ops.kernels.common import distinct, positive, whole, whole_list
 from treadle.ops.kernels.registry import evaluates
 
 
@@ -56,7 +57,7 @@ def flatten(x: np.ndarray, *, axis: int) -> Any:
 def squeeze(x: np.ndarray, axes: Any = None) -> Any:
     """Remove the given axes, each of extent 1, or every axis of extent 1."""
     dropped = whole_list(axes)
-    return np.squeeze(x) if dropped is None else np.squeeze(x, tuple(dropped))
+    return np.squeeze(x) if dropped is None else np.squeeze(x, distinct(dropped, x.ndim))
 
 
 @evaluates("Squeeze", 1, 11)
@@ -242,6 +243,11 @@ def reverse_sequence(
     x: np.ndarray, lengths: np.ndarray, *, batch_axis: int, time_axis: int
 ) -> np.ndarray:
     """Reverse the first lengths[b] time steps of batch b; the rest is unchanged."""
+    extent, count = x.shape[time_axis], x.shape[batch_axis]
+    if lengths.shape != (count,):
+        raise ValueError(f"the lengths are {show_array(lengths)}, wanted one for each of {count}")
+    if ((lengths < 0) | (lengths > extent)).any():
+        raise ValueError(f"a length is not in the range 0 to {extent}")
     result = x.copy()
     source, target = (np.moveaxis(each, (batch_axis, time_axis), (0, 1)) for each in (x, result))
     for batch, length in enumerate(lengths.tolist()):

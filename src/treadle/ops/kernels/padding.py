@@ -28,7 +28,12 @@ def pad(
     widths = [(0, 0)] * x.ndim
     for k, axis in enumerate(where):
         widths[axis] = (each[k], each[k + len(where)])
-    return _padded(_cut(x, widths), [(max(b, 0), max(a, 0)) for b, a in widths], mode, value)
+    for axis, (extent, (before, after)) in enumerate(zip(x.shape, widths, strict=True)):
+        if extent + before + after < 0:
+            raise ValueError(f"pads {before} and {after} of axis {axis} remove more than {extent}")
+    if mode == "constant":
+        return _filled(x, widths, value)
+    return np.pad(_cut(x, widths), [(max(b, 0), max(a, 0)) for b, a in widths], _MODES[mode])
 
 
 @evaluates("Pad", 2)
@@ -53,16 +58,16 @@ def _cut(x: np.ndarray, widths: Sequence[tuple[int, int]]) -> np.ndarray:
     return x[tuple(kept)]
 
 
-def _padded(
-    x: np.ndarray, widths: Sequence[tuple[int, int]], mode: str, value: np.ndarray | None
+def _filled(
+    x: np.ndarray, widths: Sequence[tuple[int, int]], value: np.ndarray | None
 ) -> np.ndarray:
-    if mode != "constant":
-        return np.pad(x, widths, _MODES[mode])
+    """result[i] = x[i - before] where x has such an element, otherwise the value."""
     fill = _zero(x.dtype) if value is None else value.reshape(())
-    shape = [before + extent + after for extent, (before, after) in zip(x.shape, widths)]  # noqa: B905
-    result = np.full(shape, fill, x.dtype)
-    inner = (slice(b, b + extent) for extent, (b, _) in zip(x.shape, widths, strict=True))
-    result[tuple(inner)] = x
+    sides = list(zip(x.shape, widths, strict=True))
+    result = np.full([extent + b + a for extent, (b, a) in sides], fill, x.dtype)
+    inner = (slice(max(b, 0), max(extent + b + min(a, 0), 0)) for extent, (b, a) in sides)
+    kept = (slice(max(-b, 0), max(extent + min(a, 0), 0)) for extent, (b, a) in sides)
+    result[tuple(inner)] = x[tuple(kept)]
     return result
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.ops.kernels.common import NARROW, is_integer, positive, whole, whole_list
+from treadle.ops.kernels.common import NARROW, distinct, is_integer, positive, whole, whole_list
 from treadle.ops.kernels.registry import evaluates
 
 _add: Any = np.add.reduce
@@ -103,6 +103,7 @@ def _log_sum_exp(x: np.ndarray, axes: Axes, keep: bool) -> Any:
 
 def _register(op: str, reduction: Reduction, old: Sequence[int], new: Sequence[int]) -> None:
     def reduced(x: np.ndarray, axes: Axes, keep: bool) -> Any:
+        axes = None if axes is None else distinct(axes, x.ndim)
         if x.dtype in NARROW:
             return np.asarray(reduction(x.astype(np.float32), axes, keep)).astype(x.dtype)
         return np.asarray(reduction(x, axes, keep)).astype(x.dtype, copy=False)

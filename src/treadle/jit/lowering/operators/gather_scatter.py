@@ -235,14 +235,17 @@ def scatter_nd(builder: KernelBuilder, operands: Operands, attributes: Attribute
 
 @lowers("ReverseSequence", 10, 28)
 def reverse_sequence(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Node:
-    """Reverse the first lengths[b] time steps of batch b."""
+    """Reverse the first lengths[b] time steps of batch b; a length below 0 gives no position."""
     x, lengths = operands
     given, rank = x.shape, len(x.shape)
     batch, time = nonnegative_axes((attributes["batch_axis"], attributes["time_axis"]), rank)
+    builder.expect_shape(lengths.shape, (given[batch],), "lengths of another number than batches")
+    builder.expect(builder.compare("less_equal", 1, given[time]), is_of_shapes=True)
     ends = builder.reshape(lengths, [given[k] if k == batch else 1 for k in range(rank)])
     now = steps(builder, rank, time, given[time])
     turned = builder.map("sub", builder.map("sub", ends, builder.scalar(1, DType.INT64)), now)
     is_turned = builder.map("less", now, ends)
-    index = builder.map("where", is_turned, turned, now)
+    is_wrong = builder.map("less", ends, builder.scalar(0, DType.INT64))
+    index = builder.map("where", is_wrong, turned, builder.map("where", is_turned, turned, now))
     places = tuple(0 if k == time else same(k) for k in range(rank))
     return builder.add(Gather(places), x.dtype, given, x, index)

@@ -28,7 +28,7 @@ def _side_by_side(builder: KernelBuilder, parts: Sequence[Node], axis: int) -> N
 def padded(
     builder: KernelBuilder, node: Node, widths: Sequence[Widths], mode: str, fill: Node
 ) -> Node:
-    """Enlarge the tensor axis by axis, or shrink it for negative widths.
+    """Enlarge the tensor axis by axis, or shrink it for negative widths, by what is there at most.
 
     A width computed at run time is an extent, and not negative.
     """
@@ -49,7 +49,8 @@ def _cut(builder: KernelBuilder, node: Node, axis: int, before: Number, after: N
         return node
     axes = [Axis(first, ((k, 1),)) if k == axis else same(k) for k in range(len(node.shape))]
     given = list(node.shape)
-    given[axis] = builder.minus(builder.most(given[axis], first + last), first + last)
+    builder.expect(builder.compare("less_equal", first + last, given[axis]), is_of_shapes=True)
+    given[axis] = builder.minus(given[axis], first + last)
     return builder.view(node, given, axes)
 
 
