@@ -73,7 +73,6 @@ FAMILIES: Mapping[str, str] = {
     ),
     "machines": "LinearClassifier LinearRegressor SVMClassifier SVMRegressor",
     "trees": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
-    "treadle_domain": "SequenceLength",
     "trusted": (
         "Adagrad Adam ArrayFeatureExtractor Attention Binarizer BlackmanWindow "
         "CausalConvWithState CenterCropPad Col2Im DFT DeformConv HammingWindow HannWindow "
