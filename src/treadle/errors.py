@@ -30,7 +30,7 @@ from heapq import nsmallest
 from typing import Any, Literal
 
 from treadle import markup
-from treadle.messages import brief, join_words
+from treadle.messages import brief, join_words, visible
 
 __all__ = [
     "ComparisonError",
@@ -78,6 +78,12 @@ class Finding:
     clause: str = ""
     line: int | None = None
     column: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("path", "message", "hint"):
+            text = getattr(self, name)
+            if not text.isprintable():
+                object.__setattr__(self, name, visible(text))
 
     def __str__(self) -> str:
         at = f"{self.path}, line {self.line}" if self.line and self.path else self.path
@@ -188,7 +194,7 @@ class Unsupported(TreadleError):
     def __init__(self, op: str, version: int | None, why: str, path: str = "") -> None:
         where = f"{path}: " if path else ""
         named = f"{op}-{version}" if version is not None else op
-        super().__init__(f"{where}{named}: {why}")
+        super().__init__(visible(f"{where}{named}: {why}"))
         self.op, self.version, self.why, self.path = op, version, why, path
         self.findings: tuple[Finding, ...] = ()
 
@@ -223,7 +229,7 @@ class RunError(TreadleError):
         self.path, self.iterations, self.reason = path, tuple(iterations), message
         at = ", ".join(f"iteration {i}" for i in self.iterations)
         where = ", ".join(part for part in (path, at) if part)
-        super().__init__(f"{where}: {message}" if where else message)
+        super().__init__(visible(f"{where}: {message}" if where else message))
 
 
 class KernelError(RunError):

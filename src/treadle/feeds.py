@@ -32,7 +32,7 @@ from treadle.ir import (
     show_array,
     show_type,
 )
-from treadle.messages import a_or_an
+from treadle.messages import a_or_an, visible
 
 __all__ = ["InputBinder", "NodeArg", "bind", "convert", "disagreement", "node_arg"]
 
@@ -158,7 +158,7 @@ def bind(inputs: Mapping[str, Type | None], given: Mapping[str, object]) -> list
         try:
             values.append(convert(given[name], type_))
         except InputError as fault:
-            faults.append(f'input "{name}": {fault}')
+            faults.append(visible(f'input "{name}": {fault}'))
             kinds.add(type(fault))
     if faults:
         kind = ConfigurationError if ConfigurationError in kinds else InputError
@@ -192,12 +192,12 @@ def disagreement(inputs: Mapping[str, Type | None], given: Mapping[str, object])
 def _wrong_names(inputs: Mapping[str, Type | None], given: Iterable[str]) -> list[str]:
     given = list(given)
     faults = [
-        f'input "{name}" is missing, it wants {show_type(type_)}'
+        visible(f'input "{name}" is missing, it wants {show_type(type_)}')
         for name, type_ in inputs.items()
         if name not in given and not isinstance(type_, Optional)
     ]
     faults += [
-        f'the model has no input "{name}", {did_you_mean(str(name), inputs)}'
+        visible(f'the model has no input "{name}", {did_you_mean(str(name), inputs)}')
         for name in given
         if name not in inputs
     ]

@@ -13,6 +13,7 @@ from treadle.boundary import public
 from treadle.errors import ConfigurationError, InputError, InputTypeError, did_you_mean
 from treadle.feeds import NodeArg
 from treadle.ir import DType, dtype_of
+from treadle.messages import visible
 
 __all__ = ["Bound", "IOBinding"]
 
@@ -97,7 +98,7 @@ class IOBinding:
         known = [a.name for a in (*session.get_inputs(), *session.get_overridable_initializers())]
         if name not in known:
             hint = did_you_mean(str(name), known)
-            raise ConfigurationError(f'the model has no input "{name}", {hint}')
+            raise ConfigurationError(visible(f'the model has no input "{name}", {hint}'))
         self._feeds[name] = value
 
     @public

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["a_or_an", "brief", "in_our_notation", "join_words"]
+__all__ = ["a_or_an", "brief", "in_our_notation", "join_words", "visible"]
 
 _VOWEL_SOUND = re.compile(r"(?!uni(?!n)|us[eu]|ut|uint|eu|one\b)[aeiou8]", re.IGNORECASE)
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]")  # spoken letter by letter: an RNN, a GRU
@@ -20,6 +20,10 @@ _SHAPE = re.compile(
     rf"|\[({_EXTENT}(?:, {_EXTENT})+)\]"  # [2, 3] of a list
     r"|(?<=\s)(?:\(\)|\{\})"  # () and {} of a scalar
 )
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that end a line, that a terminal obeys, or that reverse what it shows."""
 
 
 def a_or_an(words: str) -> str:
@@ -39,6 +43,20 @@ def brief(text: str, longest: int = _LONGEST) -> str:
     if len(words) <= longest:
         return words
     return f"{words[: longest - longest // 4]} ... {words[-longest // 4 :]}"
+
+
+def visible(text: str, kept: str = "") -> str:
+    """The text with escapes for line breaks and for what a terminal obeys, but for `kept`.
+
+    Names in models are anything, and one that holds a line break could feign a line of its own.
+    """
+    if text.isprintable():
+        return text
+    return _CONTROL.sub(lambda found: _escaped(found[0], kept), text)
+
+
+def _escaped(character: str, kept: str) -> str:
+    return character if character in kept else ascii(character)[1:-1]
 
 
 def in_our_notation(text: str) -> str:

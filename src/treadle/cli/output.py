@@ -20,6 +20,8 @@ from typing import Any, Literal, TextIO
 
 import click
 
+from treadle import messages
+
 __all__ = [
     "Color",
     "Settings",
@@ -38,10 +40,6 @@ __all__ = [
 
 Advance = Callable[[], None]
 Color = Literal["auto", "always", "never"]
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Characters that a terminal obeys, or that reverse what it shows; lone surrogates."""
 _NARROWEST = 12
 """The least width of the last column; below it a line continues under an earlier column."""
 _COLOURS: Mapping[str, str] = {
@@ -95,7 +93,7 @@ def visible(text: str, file: TextIO) -> str:
 
     Names in models are anything.
     """
-    shown = _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+    shown = messages.visible(text, kept="\t\n")
     encoding = getattr(file, "encoding", None) or "utf-8"
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 

@@ -19,6 +19,7 @@ from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Role, Sli
 from treadle.ir.types import DType, show_type
 from treadle.ir.values import Attribute, Constant, Literal, Reference, SparseArray, Value
 from treadle.ir.walk import bodies, domain_of, operator_of
+from treadle.messages import visible
 
 _INDENT = "  "
 _SHOWN_ELEMENTS = 16
@@ -27,7 +28,7 @@ _SHOWN_ELEMENTS = 16
 def show_model(model: Model) -> str:
     """Print the whole model."""
     opsets = ", ".join(f"{domain or 'onnx'} {version}" for domain, version in model.opsets.items())
-    lines = [f'model "{model.main.name}" opset {opsets}']
+    lines = [visible(f'model "{model.main.name}" opset {opsets}')]
     lines += show_block(model.main, "main").splitlines()
     for function in model.functions.values():
         lines += show_function(function).splitlines()
@@ -47,7 +48,8 @@ def show_block(block: Block, head: str) -> str:
     """Print one block: the head line names the params, the last line the results."""
     params = ", ".join(map(_declared, block.params))
     returns = f"returns {_names(block.results)}"
-    return "\n".join([f"{head}({params})", *_indent(_inside(block)), returns])
+    head = visible(f"{head}({params})")
+    return "\n".join([head, *_indent(_inside(block)), visible(returns)])
 
 
 def _inside(block: Block) -> Iterator[str]:
@@ -194,4 +196,4 @@ def _attribute_value(value: object) -> str:
 
 
 def _indent(lines: Iterator[str] | list[str]) -> list[str]:
-    return [_INDENT + line for line in lines]
+    return [_INDENT + visible(line) for line in lines]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
 from treadle.ir.loop import ports
 from treadle.ir.values import Value
+from treadle.messages import visible
 
 
 class Visit(NamedTuple):
@@ -54,7 +55,7 @@ def version_of(step: Step) -> int:
 
 def path_segment(operator: str, position: int) -> str:
     """The part of a path that names a step of this operator: `add_7`."""
-    return f"{operator.lower()}_{position}"
+    return f"{visible(operator).lower()}_{position}"
 
 
 def step_path(block_path: str, step: Step, position: int) -> str:

@@ -21,6 +21,7 @@ from treadle.ir import (
     walk,
     walk_block,
 )
+from treadle.messages import visible
 from treadle.report.body import Port, count_operators, is_control_flow, port, show_operators
 from treadle.report.branch import BranchSummary, show_branch, summarize_branch
 from treadle.report.call import CallSummary, show_call, summarize_call
@@ -101,7 +102,7 @@ def show_summary(summary: ModelSummary) -> str:
     if summary.producer:
         rows.insert(0, ("made by", summary.producer))
     rows += [("function", f"{f.name}, {plural(f.nodes, 'node')}") for f in summary.functions]
-    head = f"model {summary.name or '(no name)'}\n{table(rows, indent=2)}"
+    head = f"model {visible(summary.name) or '(no name)'}\n{table(rows, indent=2)}"
     return "\n\n".join([head, *map(show_control_flow, summary.control_flow)])
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.ir import Step, bodies, step_path
+from treadle.messages import visible
 from treadle.plan import BlockPlan, CompilationReport, Plan, Region
 from treadle.report.body import count_operators, show_operators, summarize_body
 from treadle.report.text import indented, plural
@@ -74,7 +75,7 @@ def _held(region: Region) -> str:
 def _accounts(region: Region) -> Iterator[str]:
     """The engine's reports on the region in the runs so far, or that there was none."""
     for account in accounts(region):
-        yield f"for {account.title}:"
+        yield visible(f"for {account.title}:")
         yield from indented(account.facts)
     for account in _foreseen(region):
         yield from account.facts
@@ -121,7 +122,7 @@ def _codes(block: BlockPlan, kind: str, runs: str) -> Iterator[str]:
     for region in block.regions:
         for account in (*accounts(region), *_foreseen(region)):
             which = f" in {runs}" if runs else ""
-            yield f"# {_where(region, positions)}{which} for {account.title}"
+            yield visible(f"# {_where(region, positions)}{which} for {account.title}")
             yield account.code(kind) or "\n".join(f"# {fact}" for fact in account.facts)
         for body in region.bodies.values():
             yield from _codes(body, kind, runs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from treadle.messages import visible
+
 _BYTES = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _SAME = 0.96
 _SECONDS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
@@ -41,7 +43,7 @@ def show_factor(seconds: float, other: float) -> str:
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> str:
     """Rows in columns two spaces apart, without trailing blanks."""
-    lines = [list(head), *map(list, rows)] if head else list(map(list, rows))
+    lines = [[*map(visible, line)] for line in ((head, *rows) if head else rows)]
     if not lines:
         return ""
     count = max(map(len, lines))

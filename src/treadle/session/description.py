@@ -11,6 +11,7 @@ from treadle.boundary import Callback
 from treadle.errors import InputError, did_you_mean
 from treadle.feeds import NodeArg, node_arg
 from treadle.ir import Declaration, Model, Type
+from treadle.messages import visible
 from treadle.plan import Plan
 from treadle.profiling import Profile, Timed, locations_of
 from treadle.tracing import Listener
@@ -60,7 +61,8 @@ def output_position(names: Sequence[str], name: str) -> int:
     """The position of an output; InputError where the model has none of this name."""
     if name in names:
         return names.index(name)
-    raise InputError(f'the model has no output "{name}", {did_you_mean(name, names)}')
+    fault = f'the model has no output "{name}", {did_you_mean(name, names)}'
+    raise InputError(visible(fault))
 
 
 def heard_by(listener: Listener | None, profile: Profile | None, plan: Plan) -> Listener | None:

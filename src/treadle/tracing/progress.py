@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from treadle.arguments import expect
+from treadle.messages import visible
 from treadle.tracing.events import Event, IterationStarted, LoopEnded, LoopStarted
 
 __all__ = ["Progress"]
@@ -101,7 +102,7 @@ class Progress:
 
 
 def _line(path: str, done: int, trip: int | None, seconds: float) -> str:
-    rate = done / seconds
+    path, rate = visible(path), done / seconds
     if trip is None:
         return f"{path}: {done:,} iterations, {_short(rate)} a second"
     left = _duration((trip - done) / rate)

@@ -42,11 +42,11 @@ def test_every_kind_of_source(tmp_path):
 @pytest.mark.parametrize(
     "text", [" ".join(TEXT.split()), "g (float[2] x) => (float[2] y) { y = Neg(x) }"]
 )
-def test_a_text_model_on_one_line(text):
+def test_a_text_model_visible(text):
     assert len(treadle.load(text).main.steps) == 1
 
 
-def test_a_mistake_in_a_text_on_one_line_is_not_a_missing_file():
+def test_a_mistake_in_a_text_visible_is_not_a_missing_file():
     with pytest.raises(LoadError, match=r"this text: .*line 1, column"):
         treadle.load("<ir_version: 10> g (float x) => (float y) { y = }")
 
