@@ -62,7 +62,4 @@ def _is_alone(loop: Node, op: Loop) -> bool:
 
 
 def _is_in_loop(loop: Node) -> bool:
-    block = loop.home
-    while block.parent is not None and not block.is_loop:
-        block = block.parent
-    return block.is_loop
+    return any(block.is_loop for block in loop.home.outward())

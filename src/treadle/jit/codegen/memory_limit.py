@@ -171,11 +171,7 @@ def _fail(context: CodegenContext, weight: MemoryAccount, size: Any, own: list[A
     fail_over_limit(context, weight.node, iterations, OVER_BYTES, {SIZE: size})
 
 
-def _iterations(context: CodegenContext, block: Block | None) -> list[Any]:
+def _iterations(context: CodegenContext, block: Block) -> list[Any]:
     """The iteration numbers of the enclosing loops, outermost first."""
-    found = []
-    while block is not None:
-        if block.is_loop:
-            found.append(context.access.counters[block])
-        block = block.parent
-    return found[::-1]
+    bodies = [each for each in block.outward() if each.is_loop]
+    return [context.access.counters[each] for each in reversed(bodies)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.jit.kernel.ir import (
-    Block,
     Branch,
     CarriedArg,
     Gather,
@@ -18,7 +17,7 @@ from treadle.jit.kernel.ir import (
     Scatter,
     Take,
 )
-from treadle.jit.kernel.traversal import all_nodes, inner_blocks, shape_operands, yielded
+from treadle.jit.kernel.traversal import all_blocks, all_nodes, shape_operands, yielded
 
 _KEPT = (Branch, CarriedArg, Gather, Guard, HostCall, Input, Loop, Scatter, Take)
 """Operations that belong to their block, or may fail."""
@@ -30,12 +29,6 @@ def remove_dead_nodes(kernel: Kernel) -> Kernel:
     for node in reversed(list(all_nodes(kernel.main))):
         if node in read or isinstance(node.op, _KEPT):
             read |= {node, *node.operands, *shape_operands(node), *yielded(node)}
-    _keep(kernel.main, read)
+    for block in all_blocks(kernel.main):
+        block.nodes[:] = [node for node in block.nodes if node in read]
     return replace(kernel, hoisted=tuple(node for node in kernel.hoisted if node in read))
-
-
-def _keep(block: Block, read: set[Node]) -> None:
-    block.nodes[:] = [node for node in block.nodes if node in read]
-    for node in block.nodes:
-        for inner in inner_blocks(node):
-            _keep(inner, read)

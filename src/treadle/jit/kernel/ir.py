@@ -39,6 +39,7 @@ form, `parser` reads it, `verifier` checks these rules.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar, cast
@@ -279,6 +280,13 @@ class Block:
 
     def __post_init__(self) -> None:
         self.depth = 0 if self.parent is None else self.parent.depth + 1
+
+    def outward(self) -> Iterator[Block]:
+        """The block itself, then those around it."""
+        block: Block | None = self
+        while block is not None:
+            yield block
+            block = block.parent
 
     def __getstate__(self) -> _BlockState:
         return self.name, self.parent, self.is_loop, self.nodes, self.depth

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.ir import show_shape
 from treadle.jit.kernel.ir import (
@@ -55,6 +55,12 @@ def is_inside(number: Number, body: Block) -> bool:
     return source is not None and source.home.depth >= body.depth
 
 
+def is_run_once(node: Node, home: Block) -> bool:
+    """Whether a node runs once each time a block around it does: no loop is between them."""
+    found = next((block for block in node.home.outward() if block.is_loop or block is home), None)
+    return found is home
+
+
 def inner_blocks(node: Node) -> tuple[Block, ...]:
     """The blocks of a Loop or a Branch."""
     match node.op:
@@ -74,6 +80,27 @@ def yielded(node: Node) -> tuple[Node, ...]:
         case Branch() as branch:
             return (*branch.then_results, *branch.otherwise_results)
     return ()
+
+
+def all_blocks(block: Block) -> Iterator[Block]:
+    """The block, and those of its nodes."""
+    yield block
+    for node in block.nodes:
+        for inner in inner_blocks(node):
+            yield from all_blocks(inner)
+
+
+def with_inside(node: Node) -> Iterator[Node]:
+    """The node, and every node of its blocks."""
+    yield node
+    for inner in inner_blocks(node):
+        yield from all_nodes(inner)
+
+
+def reads_of(nodes: Iterable[Node]) -> set[Node]:
+    """What nodes read, or return from their blocks, the extents of results among it."""
+    found = ((*each.operands, *yielded(each), *shape_operands(each)) for each in nodes)
+    return {read for reads in found for read in reads}
 
 
 def all_nodes(block: Block) -> list[Node]:

@@ -269,10 +269,9 @@ def _corrected(
 def _is_written(builder: LoweringBuilder, extent: Number) -> bool:
     """Whether the definition of the extent remains when the body is lowered again."""
     source = extent.source if isinstance(extent, SymbolicDim) else None
-    block: Block | None = builder.block
-    while source is not None and block is not None and block is not source.home:
-        block = block.parent
-    return source is None or (block is not None and any(node is source for node in block.nodes))
+    if source is None:
+        return True
+    return source.home in builder.block.outward() and source in source.home.nodes
 
 
 def _foreign(builder: LoweringBuilder, made: LoopBody) -> frozenset[int]:

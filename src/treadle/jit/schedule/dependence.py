@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Loop, Node
-from treadle.jit.kernel.traversal import inner_blocks, yielded
+from treadle.jit.kernel.traversal import with_inside, yielded
 from treadle.jit.schedule.access import Accesses, AccessMap, own
 from treadle.jit.schedule.associative_step import step_of
 from treadle.jit.schedule.value_flow import NOTHING, flow_of
@@ -66,9 +66,7 @@ def _last_reader(loop: Loop, state: Node) -> Node | None:
 
 def _reads(node: Node, read: Node) -> bool:
     """Whether a node, or one inside it, reads another one."""
-    if read in node.operands or read in yielded(node):
-        return True
-    return any(_reads(each, read) for block in inner_blocks(node) for each in block.nodes)
+    return any(read in (*each.operands, *yielded(each)) for each in with_inside(node))
 
 
 def _long_axes(state: Node) -> set[int]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Scatter
-from treadle.jit.kernel.traversal import all_nodes, inner_blocks, yielded
+from treadle.jit.kernel.traversal import with_inside, yielded
 from treadle.jit.schedule.index_set_splitting import Pieces, are_few, count, split_concats, together
 from treadle.jit.schedule.nest_size import (
     MAX_FUSED,
@@ -242,9 +242,5 @@ class _Fusion:
 
 def _operands(node: Node) -> Iterator[Node]:
     """All operands of the node, at any depth."""
-    yield from node.operands
-    for inner in inner_blocks(node):
-        for each in all_nodes(inner):
-            yield from each.operands
-            yield from yielded(each)
-    yield from yielded(node)
+    for each in with_inside(node):
+        yield from (*each.operands, *yielded(each))

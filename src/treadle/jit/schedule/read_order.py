@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
-from treadle.jit.kernel.traversal import all_nodes, inner_blocks
+from treadle.jit.kernel.traversal import inner_blocks
 from treadle.jit.schedule.storage import Storage, StorageMap
 
 
@@ -58,11 +58,8 @@ class ReadOrder:
 
     def _around(self, node: Node) -> Node:
         """The node of this block that contains an inner node."""
-        for own in self.block.nodes:
-            for inner in inner_blocks(own):
-                if node.home is inner or any(node is each for each in all_nodes(inner)):
-                    return own
-        return node
+        inner = next((b for b in node.home.outward() if b.parent is self.block), None)
+        return next((own for own in self.block.nodes if inner in inner_blocks(own)), node)
 
 
 def is_own_index_read(reader: Node, read: Node) -> bool:

@@ -37,8 +37,8 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, stack_of, yielded
-from treadle.jit.schedule.stacked_loops import counts_are_equal, reads_of
+from treadle.jit.kernel.traversal import all_nodes, reads_of, stack_of, with_inside, yielded
+from treadle.jit.schedule.stacked_loops import counts_are_equal
 
 _MOVABLE = (Concat, Elementwise, MatMul, Reduce, Reshape, Result, View)
 """Operations that may be computed later: they cannot fail, and call nothing."""
@@ -110,7 +110,7 @@ def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
     rows: dict[Node, int] = {}
     between = block[block.index(first) + 1 : block.index(second)]
     for node in between:
-        if reads_of(node).isdisjoint(late):
+        if reads_of(with_inside(node)).isdisjoint(late):
             continue
         if not isinstance(node.op, _MOVABLE):
             return None
@@ -119,10 +119,10 @@ def _between(kernel: Kernel, first: Node, second: Node) -> _Between | None:
         row = 1 if _is_stacked(node, first) else _row_extent(node, rows, late, extent)
         if row:
             rows[node] = row
-    needed = reads_of(second) & late
+    needed = reads_of(with_inside(second)) & late
     for node in reversed(between):
         if node in needed:
-            needed |= reads_of(node) & late
+            needed |= reads_of(with_inside(node)) & late
     needed.discard(first)
     if not needed <= rows.keys() or not all(_is_sliced(node, second) for node in needed):
         return None

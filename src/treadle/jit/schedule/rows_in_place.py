@@ -44,10 +44,8 @@ def _is_kept(data: Node, row: Node) -> bool:
     """Whether the data are in memory of their own, which the innermost loop does not change."""
     if isinstance(data.op, Input | Constant):
         return True
-    block = row.home
-    while not block.is_loop and block.parent is not None:
-        block = block.parent
-    return not isinstance(data.op, _VIEWS) and data.home.depth < block.depth
+    innermost = next((block.depth for block in row.home.outward() if block.is_loop), 0)
+    return not isinstance(data.op, _VIEWS) and data.home.depth < innermost
 
 
 def _is_only_read(node: Node, readers: Mapping[Node, Sequence[Node]]) -> bool:

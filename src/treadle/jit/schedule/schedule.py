@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Block, Kernel, Loop, Node, SymbolicDim, op_of
 from treadle.jit.kernel.target import Target
-from treadle.jit.kernel.traversal import all_nodes, inner_blocks
+from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     carried_storage,
     replaced_arrays,
@@ -230,7 +230,7 @@ def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -
     stages = {stage.loop for each in pipelines.found.values() for stage in each.stages}
     for loop, found in loops.items():
         if loop in stages or isinstance(found.strategy, Tiling | RegisterTiling):
-            yield from _blocks_in(op_of(loop, Loop).body)
+            yield from all_blocks(op_of(loop, Loop).body)
 
 
 def _tiled(loops: Mapping[Node, LoopSchedule]) -> Mapping[Block, int]:
@@ -239,7 +239,7 @@ def _tiled(loops: Mapping[Node, LoopSchedule]) -> Mapping[Block, int]:
         each: of.strategy.parts
         for loop, of in loops.items()
         if isinstance(of.strategy, Tiling)
-        for each in _blocks_in(op_of(loop, Loop).body)
+        for each in all_blocks(op_of(loop, Loop).body)
     }
 
 
@@ -247,13 +247,6 @@ def _vectorized(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
     """Blocks of which LLVM computes several iterations at once."""
     found = (loop for loop, of in loops.items() if isinstance(of.strategy, Vectorization))
     return {op_of(loop, Loop).body for loop in found}
-
-
-def _blocks_in(block: Block) -> Iterator[Block]:
-    yield block
-    for node in block.nodes:
-        for inner in inner_blocks(node):
-            yield from _blocks_in(inner)
 
 
 def _blocks(

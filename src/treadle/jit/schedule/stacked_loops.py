@@ -35,7 +35,12 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, shape_operands, stack_of, yielded
+from treadle.jit.kernel.traversal import (
+    all_nodes,
+    reads_of,
+    stack_of,
+    with_inside,
+)
 
 _MAX_NODES = 128
 
@@ -142,7 +147,7 @@ def other_dependence(first: Node, second: Node, together: Collection[Node] = ())
     block = first.home.nodes
     late = {first}
     for node in block[block.index(first) + 1 : block.index(second)]:
-        if node in together or reads_of(node).isdisjoint(late):
+        if node in together or reads_of(with_inside(node)).isdisjoint(late):
             continue
         if not isinstance(node.op, Result):
             return "a node between them reads a result of the first"
@@ -150,24 +155,9 @@ def other_dependence(first: Node, second: Node, together: Collection[Node] = ())
     if any(isinstance(node.op, DimOf) and first in node.operands for node in block):
         return "an extent of the first is known after it only"
     own = [node for node in op_of(second, Loop).body.nodes if item_of(node, first) is None]
-    if not late.isdisjoint(reads_of(second, own)):
+    if not late.isdisjoint(reads_of([second, *own])):
         return "the second reads more of the first than items of the same iteration"
     return ""
-
-
-def reads_of(node: Node, inside: Sequence[Node] | None = None) -> set[Node]:
-    """What a node reads, and the nodes in its blocks."""
-    if inside is None:
-        inside = [each for block in _blocks(node) for each in all_nodes(block)]
-    found = ((*each.operands, *yielded(each), *shape_operands(each)) for each in (node, *inside))
-    return {read for reads in found for read in reads}
-
-
-def _blocks(node: Node) -> tuple[Block, ...]:
-    op = node.op
-    if isinstance(op, Loop):
-        return (op.body,)
-    return (op.then, op.otherwise) if isinstance(op, Branch) else ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.traversal import all_nodes, is_run_once, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 from treadle.jit.schedule.layouts.windows import filters_windows
@@ -302,10 +302,7 @@ def _reads_often(reader: Node, node: Node) -> bool:
         return False
     if not _MIN_REREAD <= node.size <= _MAX_REREAD:
         return False
-    home = reader.home
-    while home is not node.home and not home.is_loop and home.parent is not None:
-        home = home.parent
-    return home is not node.home
+    return not is_run_once(reader, node.home)
 
 
 def stored_transpose(product: Node) -> Node | None:

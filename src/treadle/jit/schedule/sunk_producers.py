@@ -38,7 +38,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
-from treadle.jit.kernel.traversal import all_nodes, shape_operands, word_of, yielded
+from treadle.jit.kernel.traversal import all_nodes, is_run_once, shape_operands, word_of, yielded
 
 _VECTOR = 8
 """The elements of an item from which a function of it is computed in vectors."""
@@ -164,7 +164,7 @@ class _Search:
             return ""
         if is_read_whole or len({slicing.loop for slicing in slicings}) > 1:
             return "it is read elsewhere too"
-        if not _is_run_once(loop, node.home):
+        if not is_run_once(loop, node.home):
             return "an outer loop would compute it again"
         if any(not _has_items(node, slicing.axis) for slicing in slicings):
             return "its items are not made of items"
@@ -250,16 +250,6 @@ def _item_size(node: Node, axis: int) -> int:
     """The number of elements of an item; an extent that is not known counts as many."""
     rest = (extent for k, extent in enumerate(node.shape) if k != axis)
     return prod(extent if isinstance(extent, int) else _VECTOR for extent in rest)
-
-
-def _is_run_once(loop: Node, home: Block) -> bool:
-    """Whether the loop runs once each time a block does: no loop is between them."""
-    block: Block | None = loop.home
-    while block is not None and block is not home:
-        if block.is_loop:
-            return False
-        block = block.parent
-    return block is home
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -54,7 +54,7 @@ def joined_accesses(found: Iterable[Accesses]) -> Accesses:
 def _few(maps: frozenset[AccessMap]) -> frozenset[AccessMap]:
     if len(maps) <= _MAX_ACCESSES:
         return maps
-    return frozenset([tuple(map(_covering, zip(*maps, strict=True)))])
+    return frozenset([_over_all(maps)])
 
 
 def _covering(indices: tuple[Index, ...]) -> Index:

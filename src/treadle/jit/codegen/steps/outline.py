@@ -145,7 +145,7 @@ def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
     variables = [v for v in outer if isinstance(v, llvm.AllocaInstr)]
     if not own or len(results) > _MOST_RESULTS:
         return None
-    variables = [v for v in variables if _is_only_in(inside, v, uses)]
+    variables = [v for v in variables if inside.issuperset(map(id, uses.blocks(v)))]
     reads_ = tuple(v for v in outer if v not in variables)
     return _Closed(nest, reads_, tuple(variables), tuple(results))
 
@@ -157,10 +157,6 @@ def _is_entered_at_head(nest: LoopRegion, inside: set[int], uses: _Uses) -> bool
         for block in nest.blocks
         for user in uses.all.get(id(block), ())
     )
-
-
-def _is_only_in(inside: set[int], variable: Any, uses: _Uses) -> bool:
-    return all(id(block) in inside for block in uses.blocks(variable))
 
 
 def _moved(module: llvm.Module, closed: _Closed, number: int, uses: _Uses) -> Any:

@@ -242,7 +242,4 @@ def _ends(node: Node, part: Node) -> tuple[Node, Node]:
 
 
 def _is_inside(node: Node, blocks: tuple[Block, ...]) -> bool:
-    block: Block | None = node.home
-    while block is not None and block not in blocks:
-        block = block.parent
-    return block is not None
+    return any(block in blocks for block in node.home.outward())
