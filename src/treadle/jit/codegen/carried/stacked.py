@@ -32,7 +32,7 @@ from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.kernel.ir import Loop, Node, Result, Stack
 from treadle.jit.kernel.traversal import is_inside
 from treadle.jit.schedule.layouts.columns import tile_width
-from treadle.jit.schedule.loops.facts import is_extent_of
+from treadle.jit.schedule.loops.facts import grows
 
 _FIRST_CAPACITY = 64
 """The initial capacity, in iterations, of a stacked output of unknown length."""
@@ -209,7 +209,7 @@ def _stacking(
     limit: Any,
     is_column: bool,
 ) -> StackedOutput:
-    if not any(is_extent_of(extent, part) for extent in part.shape):
+    if not grows(part):
         memory = allocate(context, part)
         own = column_tiles.rows(context, stack.element) if is_column else None
         return StackedOutput(part, number, stack, memory.scope, limit, memory, rows_of_columns=own)

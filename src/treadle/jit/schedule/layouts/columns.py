@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import prod
 
 from treadle.jit.kernel.ir import Kernel, Loop, Node, Number, ScanSlice, Shape, op_of
-from treadle.jit.schedule.layouts.memory_order import MemoryOrder, grows
-from treadle.jit.schedule.loops.facts import read_result
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.loops.facts import grows, read_result
 from treadle.jit.schedule.storage import (
     MAX_SCALARS_PER_VALUE,
     Storage,

@@ -22,7 +22,7 @@ from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
-from treadle.jit.schedule.loops.facts import is_extent_of
+from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size
 
 
@@ -126,11 +126,6 @@ def in_same_order(node: Node, storage: StorageMap) -> Node:
             return node
         node = node.operands[0]
     return node
-
-
-def grows(part: Node) -> bool:
-    """Whether the length of a stacked output is known after its loop only."""
-    return any(is_extent_of(extent, part) for extent in part.shape)
 
 
 def _growing_stack(node: Node) -> Stack | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from treadle.jit.kernel.ir import (
+    CarriedArg,
     DimOf,
     Elementwise,
+    InductionVar,
     Kernel,
     Loop,
     Node,
+    Reshape,
     Result,
+    ScanSlice,
     Stack,
     SymbolicDim,
+    View,
     op_of,
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
@@ -76,7 +82,27 @@ def has_vector_form(node: Node) -> bool:
     return FUNCTIONS[op_of(node, Elementwise).function].has_vector_form(operands, node.dtype)
 
 
-def is_extent_of(extent: int | SymbolicDim, part: Node) -> bool:
+def has_lanes(node: Node, is_item: Callable[[ScanSlice, Node], bool]) -> bool:
+    """Whether a node of a body of numbers can be computed for many iterations or rows at once.
+
+    `is_item` says whether a slice of a value may be read so.
+    """
+    if not node.is_single:
+        return False
+    match node.op:
+        case CarriedArg() | InductionVar() | View() | Reshape():
+            return all(operand.is_single for operand in node.operands)
+        case ScanSlice() as op:
+            return is_item(op, node.operands[0])
+        case Elementwise():
+            return has_vector_form(node)
+    return False
+
+
+def grows(part: Node) -> bool:
     """Whether an extent of a loop's result is known after the loop, but not before."""
-    source = extent.source if isinstance(extent, SymbolicDim) else None
-    return source is not None and isinstance(source.op, DimOf) and source.operands == part.operands
+    sources = (each.source for each in part.shape if isinstance(each, SymbolicDim))
+    return any(
+        each is not None and isinstance(each.op, DimOf) and each.operands == part.operands
+        for each in sources
+    )

@@ -9,26 +9,23 @@ subtracted again. All values of the body are scalars, and few; every function ha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from treadle.ir import DType
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import (
-    CarriedArg,
     Constant,
     Elementwise,
-    InductionVar,
     Loop,
     Node,
-    Reshape,
     ScanSlice,
     Stack,
-    View,
     op_of,
 )
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.associative_step import linear_nodes
 from treadle.jit.schedule.dependence import LoopDependence
-from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form, is_extent_of
+from treadle.jit.schedule.loops.facts import LoopFacts, grows, has_lanes
 
 _MIN_LANES, _MAX_NODES, _LANE_BYTES, _PLAIN = 4, 64, 8, 64
 _ROUNDING_SHIFTS = 2
@@ -97,30 +94,21 @@ def _obstacle(facts: LoopFacts) -> str:
             return f"carried {number} is not a number of 32 or 64 bits"
     if not all(_is_straight(stack, part) for stack, part in facts.read_stacks()):
         return "a stacked output is not contiguous"
-    rigid = next((node for node in op.body.nodes if not _has_lanes(node, op)), None)
+    is_item = partial(_is_item, op=op)
+    rigid = next((node for node in op.body.nodes if not has_lanes(node, is_item)), None)
     return "" if rigid is None else f"{word_of(rigid)} has no vector form"
 
 
 def _is_straight(stack: Stack, part: Node) -> bool:
     """Whether its elements are contiguous in memory that exists before the loop."""
-    is_known = not any(is_extent_of(extent, part) for extent in part.shape)
+    is_known = not grows(part)
     return is_known and stack.element.is_single and part.dtype not in SIXTEEN_BIT_FLOATS
 
 
-def _has_lanes(node: Node, op: Loop) -> bool:
-    if not node.is_single:
-        return False
-    match node.op:
-        case CarriedArg() | InductionVar() | View() | Reshape():
-            return all(operand.is_single for operand in node.operands)
-        case ScanSlice(axis, _):
-            source = node.operands[0]
-            is_list = all(e == 1 for k, e in enumerate(source.shape) if k != axis)
-            is_outside = source.home.depth < op.body.depth
-            return is_list and is_outside and source.dtype not in SIXTEEN_BIT_FLOATS
-        case Elementwise():
-            return has_vector_form(node)
-    return False
+def _is_item(item: ScanSlice, source: Node, op: Loop) -> bool:
+    is_list = all(e == 1 for k, e in enumerate(source.shape) if k != item.axis)
+    is_outside = source.home.depth < op.body.depth
+    return is_list and is_outside and source.dtype not in SIXTEEN_BIT_FLOATS
 
 
 def _order(op: Loop, dependence: LoopDependence) -> tuple[int, ...] | None:

@@ -32,7 +32,7 @@ from treadle.jit.kernel.ir import (
     static_shape,
 )
 from treadle.jit.kernel.traversal import word_of
-from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form, is_extent_of
+from treadle.jit.schedule.loops.facts import LoopFacts, grows, has_vector_form
 from treadle.jit.schedule.nest_size import is_expensive
 from treadle.jit.schedule.storage import Storage
 
@@ -99,7 +99,7 @@ def _obstacle(facts: LoopFacts, shape: tuple[int, ...]) -> str:
         if not facts.is_plain(number) or state.is_single is not after.is_single:
             return f"carried {number} is not an array of its own or a number"
     for stack, part in facts.read_stacks():
-        is_known = not any(is_extent_of(extent, part) for extent in part.shape)
+        is_known = not grows(part)
         is_row = stack.axis == 0 and stack.element.shape in (shape, ())
         if not (is_known and is_row and _has_lanes(stack.element.dtype)):
             return "a stacked output is not contiguous"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from treadle.ir import DType
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
@@ -34,7 +35,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.dependence import dependence_of
-from treadle.jit.schedule.loops.facts import LoopFacts, has_vector_form
+from treadle.jit.schedule.loops.facts import LoopFacts, has_lanes
 
 _VECTORS, _FEW_LANES, _MAX_LANES, _LEAST_ROWS = 4, 16, 64, 4
 _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
@@ -188,7 +189,8 @@ def _obstacle(facts: LoopFacts, grid: Wavefront) -> str:
         return "the outer loop has other operations than scalar ones"
     if any(not n.is_single or n.dtype is DType.BOOL for n in grid.numbers):
         return "the inner loop reads bools or several numbers of the outer one"
-    rigid = next((node for node in grid.inner.body.nodes if not _has_lanes(node, grid)), None)
+    is_item = partial(_is_item, grid=grid)
+    rigid = next((node for node in grid.inner.body.nodes if not has_lanes(node, is_item)), None)
     if rigid is not None:
         return f"{word_of(rigid)} has no vector form"
     unlawful = [d for d in grid_distances(grid) if "?" in d or min(map(int, d)) < 0]
@@ -204,16 +206,7 @@ def _after(grid: Wavefront) -> set[Node]:
     return late
 
 
-def _has_lanes(node: Node, grid: Wavefront) -> bool:
-    if not node.is_single:
-        return False
-    match node.op:
-        case CarriedArg() | InductionVar() | View() | Reshape():
-            return all(operand.is_single for operand in node.operands)
-        case ScanSlice(0, False):
-            source = node.operands[0]
-            is_outside = source.home.depth < grid.outer.body.depth
-            return len(source.shape) == 1 and (source is grid.row or is_outside)
-        case Elementwise():
-            return has_vector_form(node)
-    return False
+def _is_item(op: ScanSlice, source: Node, grid: Wavefront) -> bool:
+    is_outside = source.home.depth < grid.outer.body.depth
+    is_list = len(source.shape) == 1 and (source is grid.row or is_outside)
+    return is_list and op == ScanSlice(0, reverse=False)
