@@ -7,6 +7,7 @@ import pytest
 
 from tests.passes.simplify.models import cleaned, load, operators, run, same
 from treadle.errors import TreadleError
+from treadle.passes.simplify import broadcast_elimination
 from treadle.passes.simplify.broadcast_elimination import eliminate_broadcasts
 from treadle.passes.simplify.constant_folding import fold_constants
 from treadle.passes.simplify.cse import eliminate_common_steps
@@ -177,6 +178,17 @@ def test_an_expand_before_broadcasting_goes(last):
 @pytest.mark.parametrize("last", ["Mul (t, t)", "Mul (t, w)", "Concat <axis = 0> (t, z)"])
 def test_an_expand_that_gives_the_shape_stays(last):
     assert cleaned(EXPANDED.format(last), eliminate_broadcasts)[1].done == ()
+
+
+def test_the_readers_of_all_expands_are_found_at_once(monkeypatch):
+    looked = []
+    found = broadcast_elimination.reads
+    monkeypatch.setattr(
+        broadcast_elimination, "reads", lambda step: looked.append(step) or found(step)
+    )
+    steps = " ".join(f"s{k} = Shape (v{k}) v{k + 1} = Expand (v{k}, s{k})" for k in range(50))
+    cleaned(f"g (float[a,b] v0) => (float[c,d] v50) {{ {steps} }}", eliminate_broadcasts)
+    assert len(looked) <= 2 * 100
 
 
 def test_dead_steps_that_cannot_fail_are_removed():

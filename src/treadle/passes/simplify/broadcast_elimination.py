@@ -8,7 +8,8 @@ unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from treadle.ir import Block, Leaf, Step, Value, bodies, operator_of, reads, step_path
 from treadle.passes.simplify.captures import map_implicit_captures, replaced
@@ -31,13 +32,13 @@ def eliminate_broadcasts(block: Block, at: PassContext) -> Block:
     by: dict[Value, Value | None] = {}
 
     def change(inner: Block, path: str, owner: Step | None) -> Block:
-        for position, step in enumerate(inner.steps):
-            if not isinstance(step, Leaf) or step.domain or step.op != "Expand":
-                continue
+        expansions = [(k, step) for k, step in enumerate(inner.steps) if _is_expansion(step)]
+        readers_of = _readers(inner) if expansions else {}
+        for position, step in expansions:
             result, given = step.results[0], step.operands[0]
             if result is None or given is None or result in inner.results:
                 continue
-            readers = list(_readers(inner, result))
+            readers = readers_of.get(result, ())
             if not readers or not is_speculatable(step, at):
                 continue
             if all(_gives_the_same(reader, result, given, by, at) for reader in readers):
@@ -48,15 +49,25 @@ def eliminate_broadcasts(block: Block, at: PassContext) -> Block:
     return replaced(map_implicit_captures(block, change), by)
 
 
-def _readers(block: Block, value: Value) -> Iterator[Step | None]:
-    """The steps that read a value, inside bodies too; None if a body returns it."""
-    for step in block.steps:
-        if value in reads(step):
-            yield step
-        for _, body in bodies(step):
-            if value in body.results:
-                yield None
-            yield from _readers(body, value)
+def _is_expansion(step: Step) -> TypeGuard[Leaf]:
+    return isinstance(step, Leaf) and not step.domain and step.op == "Expand"
+
+
+def _readers(block: Block) -> Mapping[Value | None, Sequence[Step | None]]:
+    """The steps that read each value, inside bodies too; None if a body returns it."""
+    found: dict[Value | None, list[Step | None]] = {}
+
+    def look(inner: Block) -> None:
+        for step in inner.steps:
+            for value in dict.fromkeys(reads(step)):
+                found.setdefault(value, []).append(step)
+            for _, body in bodies(step):
+                for value in dict.fromkeys(body.results):
+                    found.setdefault(value, []).append(None)
+                look(body)
+
+    look(block)
+    return found
 
 
 def _gives_the_same(
