@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.jit.kernel_text import kernel_of
+from treadle.jit import codegen
 from treadle.jit.kernel.ir import Elementwise, Loop
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.cost_model import iteration_bound, vector_lanes
@@ -52,6 +55,12 @@ TABLE = """kernel
     yield %next
   %last: float32[4096,64] = result 0 of %1
   return %last"""
+
+
+def test_code_generation_asks_no_cost_model() -> None:
+    files = Path(codegen.__file__).parent.rglob("*.py")
+    asking = {each.name for each in files if "cost_model import" in each.read_text()}
+    assert asking == {"clock.py"}, "what a profile times is no part of the schedule"
 
 
 def test_a_row_put_into_a_carried_table_counts_as_a_row() -> None:

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
+from tests.jit.schedule.test_schedule import TARGET
 from treadle.jit.kernel.traversal import word_of
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.schedule.storage import assign_storage
 from treadle.plan import FallbackRequired
 
@@ -64,6 +67,12 @@ def test_a_row_of_an_input_is_not_copied(rng: np.random.Generator):
         at = int(table[at, 4])
     (found,) = run_kernel(WALK, table, -2)
     assert found == total
+
+
+def test_what_becomes_of_a_row_is_printed():
+    shown = [show_schedule(schedule_kernel(kernel_of(each), TARGET)) for each in (WALK, UPDATED)]
+    assert "gather: take: float32[40], its row is read in the memory of the others\n" in shown[0]
+    assert "gather: take: float32[20], each index is checked before its row is read\n" in shown[1]
 
 
 def test_a_row_out_of_range_fails():

@@ -48,7 +48,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
             values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
         t.keep(node, values)
         return
-    if node in t.places.in_place and t.buffer(data).is_dense:
+    if context.schedule.form_of(node).form is Form.ROW_IN_PLACE:
         t.buffers[node] = _row(context, node)
         return
     buffer = allocate(context, node)

@@ -60,6 +60,7 @@ class Form(enum.Enum):
     HEAP = "a heap of the best"
     SORTED_HEAP = "a heap of the best, then sorted"
     SORT = "all items are sorted"
+    ROW_IN_PLACE = "its row is read in the memory of the others"
     CHECKED_ROWS = "each index is checked before its row is read"
     CHECKED = "each index is checked before its element is read"
     CHECKED_BEFORE = "all indices are checked before the first element is read"
@@ -105,7 +106,7 @@ def form_of(
         case ArgTopK() as op:
             return _search(node, op, order)
         case Take() | Gather() if order.storage.storage_of[node] is Storage.BUFFER:
-            return _gather(node)
+            return _gather(node, order)
     return None
 
 
@@ -132,7 +133,9 @@ def _is_row(keys: Node, axis: int, order: MemoryOrder) -> bool:
     return kind is not Storage.INLINE and (order.has_rows if is_last else order.is_dense)(keys)
 
 
-def _gather(node: Node) -> StepForm:
+def _gather(node: Node, order: MemoryOrder) -> StepForm:
+    if node in order.storage.in_place and order.is_dense(node.operands[0]):
+        return StepForm(Form.ROW_IN_PLACE)
     indices = node.operands[1:]
     extents = indices[0].shape if isinstance(node.op, Take) else node.shape[: depth_of(indices)]
     if len(extents) < len(node.shape):
