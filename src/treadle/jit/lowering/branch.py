@@ -27,7 +27,7 @@ def lower_branch(
     assert condition is not None
     if isinstance(condition.op, Constant):
         side = step.then if condition.op.array.all() else step.otherwise
-        return [_or_nothing(builder, node) for node in lower(builder, side, operands)]
+        return [node or nothing(builder) for node in lower(builder, side, operands)]
     outer = builder.block
     blocks = Block("then", outer), Block("else", outer)
     sides = []
@@ -44,10 +44,6 @@ def lower_branch(
     first, second = (tuple(side) for side in zip(*pairs, strict=True)) if pairs else ((), ())
     node = builder.add(Branch(*blocks, first, second), DType.BOOL, (), condition)
     return [_either(builder, node, k, one, other) for k, (one, other) in enumerate(pairs)]
-
-
-def _or_nothing(builder: LoweringBuilder, node: Node | None) -> Node:
-    return nothing(builder) if node is None else node
 
 
 def _alike_sides(

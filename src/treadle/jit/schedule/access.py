@@ -14,7 +14,7 @@ composition of both maps.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from treadle.ir import DType
@@ -126,7 +126,7 @@ def _substituted(index: Index, outer: AccessMap) -> Index:
             spans.add(value)
         else:
             total = total.plus(value, step)
-    return _widest(spans) if spans else total
+    return widest(spans) if spans else total
 
 
 def _replaced(index: Index, body: Block, value: Index) -> Index:
@@ -142,8 +142,9 @@ def _variable(variable: Block | SymbolicDim) -> AffineIndex:
     return AffineIndex(0, ((variable, 1),))
 
 
-def _widest(spans: set[Span]) -> Span:
-    return Span.COMPUTED if Span.COMPUTED in spans else Span.EVERY
+def widest(indices: Collection[Index]) -> Span:
+    """The span that stands for all of these indices."""
+    return Span.COMPUTED if Span.COMPUTED in indices else Span.EVERY
 
 
 def _rank(term: tuple[Variable, int]) -> tuple[int, int, str]:

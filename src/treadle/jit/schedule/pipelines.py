@@ -23,7 +23,6 @@ from treadle.jit.kernel.ir import (
     Loop,
     Node,
     Result,
-    Stack,
     op_of,
 )
 from treadle.jit.schedule.carried_storage import Resizable
@@ -159,15 +158,11 @@ def _obstacle_of_item(facts: KernelFacts, before: Sequence[Node], node: Node) ->
     stacks = [stack for first in before if (stack := item_of(node, first)) is not None]
     if not stacks:
         return ""
-    if not all(map(_is_in_rows, stacks)):
+    if any(extent != 1 for stack in stacks for extent in stack.element.shape[: stack.axis]):
         return "an item is no row of a stacked output"
     if facts.storage.storage_of[node.operands[0]] is Storage.REGISTERS:
         return "a stacked output is in registers"
     return ""
-
-
-def _is_in_rows(stack: Stack) -> bool:
-    return all(extent == 1 for extent in stack.element.shape[: stack.axis])
 
 
 def _stage(facts: KernelFacts, loop: Node) -> Stage:

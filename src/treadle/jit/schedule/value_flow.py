@@ -24,6 +24,7 @@ from treadle.jit.schedule.access import (
     identity,
     of_number,
     own,
+    widest,
     with_counter,
 )
 from treadle.jit.schedule.op_accesses import accesses_of
@@ -61,7 +62,7 @@ def _covering(indices: tuple[Index, ...]) -> Index:
     """An index that stands for all of these."""
     if len(set(indices)) == 1:
         return indices[0]
-    return Span.COMPUTED if Span.COMPUTED in indices else Span.EVERY
+    return widest(indices)
 
 
 def _through(access: AccessMap, reads: Accesses) -> Accesses:
