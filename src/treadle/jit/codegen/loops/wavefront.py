@@ -101,12 +101,9 @@ def emit_wavefront(
         s = _Rows(context, grid.inner.body, grid.lanes, grid, rows, tables)
         _number_rows(s, first, emit_block)
         _begin(s)
-        with w.range(most, hints=NOT_VECTORIZED) as step, context.access.scope():
-            _step(s, step, step, is_first=True)
-        others = b.add(rows, w.index(grid.width - most - 1))
-        with w.range(others, hints=NOT_VECTORIZED) as number, context.access.scope():
-            step, last = w.index(w.add(number, most)), w.index(grid.width - 1)
-            _step(s, step, b.select(b.icmp_signed("<", step, last), step, last))
+        steps = b.add(rows, w.index(grid.width - 1))
+        with w.range(steps, hints=NOT_VECTORIZED) as step, context.access.scope():
+            _step(s, w.index(step))
     b.store(b.add(first, rows), counter)
     b.branch(head)
     b.position_at_end(after)
@@ -168,23 +165,15 @@ def _begin(sweep: _Rows) -> None:
             sweep.shifted[node] = w.variable(type_, llvm.Constant(type_, None))
 
 
-def _step(sweep: _Rows, step: Any, column: Any, *, is_first: bool = False) -> None:
-    """Advance all lanes by one column; lane 0 is at `column`.
-
-    The first steps start one lane each.
-    """
+def _step(sweep: _Rows, step: Any) -> None:
+    """Advance all lanes by one column; each of the first steps starts a lane."""
     e, grid, inner, b = sweep.context, sweep.grid, sweep.grid.inner, sweep.context.builder.builder
+    index, last = e.builder.index, e.builder.index(grid.width - 1)
     sweep.step, sweep.values = step, dict(sweep.numbers)
-    for state, initial in zip(inner.states, grid.initials, strict=True):
-        value = b.load(sweep.carried[state], typ=sweep.type_of(state.dtype))
-        if is_first:
-            begins = b.icmp_signed(
-                "==",
-                vector_forms.lane_numbers(e.builder, grid.lanes),
-                sweep.many(e.builder.index(step)),
-            )
-            value = b.select(begins, sweep.of(initial), value)
-        sweep.values[state] = value
+    _start_lane(sweep, step)
+    for state in inner.states:
+        sweep.values[state] = b.load(sweep.carried[state], typ=sweep.type_of(state.dtype))
+    column = b.select(b.icmp_signed("<", step, last), step, last)
     for node in inner.body.nodes:
         if isinstance(node.op, ScanSlice):
             sweep.values[node] = _item(sweep, node, column)
@@ -193,14 +182,24 @@ def _step(sweep: _Rows, step: Any, column: Any, *, is_first: bool = False) -> No
     for state, after in zip(inner.states, afters, strict=True):
         b.store(after, sweep.carried[state])
     b.store(element, sweep.carried[grid.row])
-    last_lane = b.sub(sweep.rows, e.builder.index(1))
-    done = b.sub(e.builder.index(step), last_lane)
-    if is_first:
-        done = b.select(b.icmp_signed("<", done, e.builder.index(0)), e.builder.index(0), done)
-    last = b.extract_element(element, last_lane)
-    e.access.store(e.access.buffers[grid.row], Flat(done), last)
+    last_lane = b.sub(sweep.rows, index(1))
+    done = b.sub(step, last_lane)
+    done = b.select(b.icmp_signed("<", done, index(0)), index(0), done)
+    cell = b.extract_element(element, last_lane)
+    e.access.store(e.access.buffers[grid.row], Flat(done), cell)
     for table in sweep.tables:
         _store_cells(sweep, table, element)
+
+
+def _start_lane(sweep: _Rows, step: Any) -> None:
+    """Give the lane of this number the values with which its row begins."""
+    grid, b, w = sweep.grid, sweep.context.builder.builder, sweep.context.builder
+    initials = [sweep.of(initial) for initial in grid.initials]
+    with w.rarely(b.icmp_signed("<", step, w.index(grid.lanes))):
+        starts = b.icmp_signed("==", vector_forms.lane_numbers(w, grid.lanes), sweep.many(step))
+        for state, initial in zip(grid.inner.states, initials, strict=True):
+            before = b.load(sweep.carried[state], typ=initial.type)
+            b.store(b.select(starts, initial, before), sweep.carried[state])
 
 
 def _store_cells(sweep: _Rows, table: Buffer, element: Any) -> None:
