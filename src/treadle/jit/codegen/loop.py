@@ -35,6 +35,7 @@ from treadle.jit.codegen.carried.stacked import StackedOutput, recorded_results,
 from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
 from treadle.jit.codegen.failure import fail_if
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.iteration_space import copy_node, move
 from treadle.jit.codegen.llvm_types import I64, register_type
@@ -45,7 +46,7 @@ from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
 from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import packed_matrices
-from treadle.jit.codegen.safepoint import safepoint
+from treadle.jit.codegen.safepoint import counted_at_once, safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, Loop, Node, op_of, static_shape
 from treadle.jit.schedule.carried_storage import Registers, Resizable
@@ -64,7 +65,7 @@ def emit_loop(context: CodegenContext, node: Node, emit_block: EmitBlock) -> Non
     with packed_matrices(context, node, most_trips):
         _spend(context, node)
         weight = memory_limit.begin(context, node, _told(context, node))
-        with timed_loop(context, node), tiles(context, node):
+        with timed_loop(context, node), tiles(context, node), counted_at_once(context, node):
             _run(context, node, emit_block, weight)
         memory_limit.end(context, weight)
 
@@ -123,6 +124,8 @@ def _run(
             b.branch(following)
         else:
             b.cbranch(goes_on, following, after)
+        if following is head and context.safepoint.is_elsewhere:
+            w.hint(b.block.terminator, NOT_VECTORIZED)
     b.position_at_end(after)
     if again is not None:
         done = w.function.append_basic_block("done")

@@ -7,7 +7,9 @@ the GIL, calls the poll, a Python function, and continues. If the poll or a sign
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +32,19 @@ def safepoint(context: CodegenContext, node: Node) -> None:
         whole = b.multiply(b.product([context.access.extent(each) for each in shape]), eighths)
         taken = b.add(taken, b.builder.ashr(b.index(whole), llvm.Constant(I64, 3)))
     poll_after(context, taken)
+
+
+@contextmanager
+def counted_at_once(context: CodegenContext, loop: Node) -> Iterator[None]:
+    """Count all iterations of a short inner loop before it, which has no safepoints inside."""
+    outer, whole = context.safepoint, context.schedule.iterations[loop].whole
+    if outer.is_elsewhere or whole is None:
+        yield
+        return
+    count_down(context, whole)
+    context.safepoint = replace(outer, is_elsewhere=True)
+    yield
+    context.safepoint = outer
 
 
 def poll_after(

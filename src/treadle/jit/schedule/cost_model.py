@@ -8,13 +8,14 @@ worth being timed. Elements of eight bytes cost twice as much as those of four.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from math import prod
+from math import inf, prod
 
 from treadle.ir import DType
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import (
     ArgTopK,
     Block,
+    Branch,
     CarriedArg,
     Concat,
     Cumulative,
@@ -204,3 +205,14 @@ def iteration_bound(block: Block) -> int:
     """The nanoseconds that one run of a block takes at most, without its inner loops."""
     nodes = (node for node in block.nodes if not isinstance(node.op, Loop))
     return int(costs.ITERATION + sum(map(node_bound, nodes)))
+
+
+def loop_bound(loop: Node) -> float:
+    """The nanoseconds that a loop takes at most; infinite where the kernel's text does not tell."""
+    op = op_of(loop, Loop)
+    trips = [number for number in (op.length, op.extent) if isinstance(number, int)]
+    nodes = op.body.nodes
+    if not trips or any(isinstance(n.op, Branch | HostCall) or not n.is_static for n in nodes):
+        return inf
+    inner = sum(loop_bound(node) for node in nodes if isinstance(node.op, Loop))
+    return min(trips) * (iteration_bound(op.body) + inner)

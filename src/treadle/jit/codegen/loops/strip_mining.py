@@ -59,7 +59,8 @@ def strip_mined(
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
-    count_down(context, w.multiply(ran, context.schedule.iterations[node].group))
+    if not context.safepoint.is_elsewhere:
+        count_down(context, w.multiply(ran, context.schedule.iterations[node].group))
     b.branch(again)
     context.counts["vectorized"] += 1
 

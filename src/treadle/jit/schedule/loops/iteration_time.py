@@ -6,11 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Block, Loop, Node, Number, Shape, SymbolicDim, op_of
-from treadle.jit.schedule.cost_model import ASSUMED_EXTENT, iteration_bound, work_of
+from treadle.jit.schedule.cost_model import ASSUMED_EXTENT, iteration_bound, loop_bound, work_of
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import Strategy
 from treadle.jit.schedule.loops.wavefront import Wavefront
+
+_SHORT = 100_000
+"""The nanoseconds of an inner loop that has no safepoints: the loop around it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +23,19 @@ class IterationTime:
     A safepoint counts those of a whole `group` of iterations that the strategy runs together; where
     they run one by one `counted`, which are fewer in a tile, and for the nodes whose extents are
     known as the kernel begins `by_inputs`: the eighths of a nanosecond for each of their elements.
+    A short inner loop has no safepoints: the time of the `whole` loop is counted before it.
     """
 
     nanoseconds: int
     group: int
     counted: int
     by_inputs: tuple[tuple[Shape, int], ...]
+    whole: int | None
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
         more = ", more with long inputs" if self.by_inputs else ""
+        more += "" if self.whole is None else ", all counted before the first"
         return f"at most {self.nanoseconds} ns an iteration{more}"
 
 
@@ -39,20 +45,18 @@ def iteration_times(
     exact: Collection[SymbolicDim],
 ) -> dict[Node, IterationTime]:
     """The times of all loops; `tiles`: the number of tiles, of blocks that run tile by tile."""
-    return {
-        node: _time(op_of(node, Loop).body, strategy, tiles, exact)
-        for node, strategy in strategies.items()
-    }
+    return {node: _time(node, strategy, tiles, exact) for node, strategy in strategies.items()}
 
 
 def _time(
-    body: Block, strategy: Strategy, tiles: Mapping[Block, int], exact: Collection[SymbolicDim]
+    loop: Node, strategy: Strategy, tiles: Mapping[Block, int], exact: Collection[SymbolicDim]
 ) -> IterationTime:
+    body, bound = op_of(loop, Loop).body, loop_bound(loop)
     nanoseconds, parts = iteration_bound(body), tiles.get(body, 1)
     by_inputs = () if body in tiles else _by_inputs(body, exact)
-    return IterationTime(
-        nanoseconds, _group(strategy, nanoseconds), nanoseconds // parts, by_inputs
-    )
+    group, is_short = _group(strategy, nanoseconds), loop.home.is_loop and bound <= _SHORT
+    whole = int(bound) if is_short else None
+    return IterationTime(nanoseconds, group, nanoseconds // parts, by_inputs, whole)
 
 
 def _group(strategy: Strategy, nanoseconds: int) -> int:
