@@ -61,10 +61,11 @@ def save(
     An .xml is OpenVINO IR, version 11, with a .bin of the same name beside it. `model` is a Model,
     or any source that `load` takes. Loops of OpenVINO without an ONNX form are rewritten first, and
     constructs without an OpenVINO form are optimised away if possible: a list that a loop only
-    appends to becomes a stacked output. `external_data=False` copies tensors from other files into
-    this one. Raises InputError if `path` cannot be written, Unsupported with all constructs that
-    OpenVINO IR cannot express, and InvalidModel for a model that would be invalid in OpenVINO IR.
-    `limits` as in `load`.
+    appends to becomes a stacked output. Data files go along to another folder;
+    `external_data=False` copies their tensors into this file. Raises InputError if `path` cannot be
+    written, or other data would be lost, Unsupported with all constructs that OpenVINO IR cannot
+    express, and InvalidModel for a model that would be invalid in OpenVINO IR. `limits` as in
+    `load`.
     """
     if isinstance(path, Model):
         raise InputTypeError("path is a Model; the model comes first: save(model, path)")

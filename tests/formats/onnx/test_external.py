@@ -6,7 +6,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import treadle
-from treadle.errors import DataError
+from treadle import surgery
+from treadle.errors import DataError, InputError
 from treadle.ir import DType
 
 
@@ -74,6 +75,8 @@ def test_data_files_go_along_to_another_folder(tmp_path):
         ("gone.bin", "", "is missing from"),
         ("", "", "outside the folder"),
         ("../w.bin", "", "outside the folder"),
+        ("../inner/w.bin", "", "outside the folder"),
+        ("sub/../../inner/w.bin", "", "outside the folder"),
         ("/etc/hostname", "", "outside the folder"),
         ("link.bin", "", "outside the folder"),
         ("w.bin", "4", "bytes 4 to 28 are wanted"),
@@ -98,3 +101,119 @@ def test_external_data_that_cannot_be_read_is_a_finding(tmp_path, location, offs
 def test_bytes_have_no_folder():
     with pytest.raises(DataError, match="load it by its path"):
         treadle.load(model_with("w.bin").SerializeToString())
+
+
+NUMBERS = np.arange(6, dtype=np.float32)
+
+
+def model_and_data(folder, location="w.bin", numbers=NUMBERS, name="m.onnx"):
+    """The path of a model in a new folder, and its data file beside it."""
+    path = saved(folder, model_with(location), name)
+    (folder / location).write_bytes(numbers.tobytes())
+    return path
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["w.onnx", "link.onnx"])
+def test_a_model_is_not_written_over_its_own_data(tmp_path, name):
+    folder = tmp_path / "a"
+    model = treadle.load(model_and_data(folder, "w.onnx"))
+    (folder / "link.onnx").symlink_to(folder / "w.onnx")
+    before = files_of(folder)
+
+    with pytest.raises(InputError, match="tensors of the model are read from this file"):
+        treadle.save(model, folder / name)
+
+    assert files_of(folder) == before
+
+
+def test_layers_are_not_written_over_data_of_the_model(tmp_path):
+    """An .xml takes its .bin along, which nobody names."""
+    folder = tmp_path / "a"
+    path = saved(folder, model_with("w.bin", dims=(40, 30)))
+    numbers = np.arange(1200, dtype=np.float32)
+    (folder / "w.bin").write_bytes(numbers.tobytes())
+    before = files_of(folder)
+
+    with pytest.raises(InputError, match=r'w.bin" cannot be written: tensors of the model'):
+        treadle.save(path, folder / "w.xml")
+
+    assert files_of(folder) == before
+    treadle.save(path, folder / "v.xml")
+    (again,) = treadle.InferenceSession(folder / "v.xml").run(None, {})
+    np.testing.assert_array_equal(again, numbers.reshape(40, 30))
+    treadle.save(folder / "v.xml", folder / "v.xml")
+    (again,) = treadle.InferenceSession(folder / "v.xml").run(None, {})
+    np.testing.assert_array_equal(again, numbers.reshape(40, 30))
+
+
+def test_data_in_the_model_file_itself_do_not_replace_the_saved_model(tmp_path):
+    model = treadle.load(model_and_data(tmp_path / "a", "w.onnx"))
+    (tmp_path / "b").mkdir()
+
+    with pytest.raises(InputError, match="belong in a file of this name"):
+        treadle.save(model, tmp_path / "b" / "w.onnx")
+    assert files_of(tmp_path / "b") == {}
+
+    treadle.save(model, tmp_path / "b" / "w.onnx", external_data=False)
+    np.testing.assert_array_equal(weights(treadle.load(tmp_path / "b" / "w.onnx")).ravel(), NUMBERS)
+
+
+def test_data_of_another_model_stay(tmp_path):
+    first = treadle.load(model_and_data(tmp_path / "a"))
+    model_and_data(tmp_path / "b", numbers=-NUMBERS)
+
+    with pytest.raises(InputError, match="holds other data; save the model with external_data"):
+        treadle.save(first, tmp_path / "b" / "n.onnx")
+
+    assert not (tmp_path / "b" / "n.onnx").exists()
+    np.testing.assert_array_equal(
+        weights(treadle.load(tmp_path / "b" / "m.onnx")).ravel(), -NUMBERS
+    )
+    treadle.save(first, tmp_path / "a" / "n.onnx")
+    (tmp_path / "c").mkdir()
+    for name in ("m.onnx", "n.onnx"):  # the same data
+        treadle.save(first, tmp_path / "c" / name)
+        np.testing.assert_array_equal(weights(treadle.load(tmp_path / "c" / name)).ravel(), NUMBERS)
+
+
+def test_data_that_are_replaced_stay_for_who_has_read_them(tmp_path):
+    first = treadle.load(model_and_data(tmp_path / "a"))
+    old = treadle.load(model_and_data(tmp_path / "b", numbers=-NUMBERS))
+
+    treadle.save(first, tmp_path / "b" / "m.onnx")
+
+    np.testing.assert_array_equal(weights(old).ravel(), -NUMBERS)
+    np.testing.assert_array_equal(weights(treadle.load(tmp_path / "b" / "m.onnx")).ravel(), NUMBERS)
+
+
+def test_a_model_whose_data_are_gone_is_not_half_written(tmp_path):
+    model = treadle.load(model_and_data(tmp_path / "a"))
+    (tmp_path / "a" / "w.bin").unlink()
+
+    with pytest.raises(InputError, match=r'the data file ".*w.bin" is gone; save the model with'):
+        treadle.save(model, tmp_path / "a" / "n.onnx")
+    assert not (tmp_path / "a" / "n.onnx").exists()
+
+    treadle.save(model, tmp_path / "a" / "n.onnx", external_data=False)
+    np.testing.assert_array_equal(weights(treadle.load(tmp_path / "a" / "n.onnx")).ravel(), NUMBERS)
+
+
+def test_two_data_files_of_one_name_are_refused(tmp_path):
+    first, second = [
+        surgery.rename(model_and_data(tmp_path / name, numbers=numbers), prefix=f"{name}_")
+        for name, numbers in (("a", NUMBERS), ("b", -NUMBERS))
+    ]
+    merged = surgery.merge(first, second, {})
+    (tmp_path / "c").mkdir()
+
+    with pytest.raises(InputError, match=r'from two files named "w.bin"'):
+        treadle.save(merged, tmp_path / "c" / "m.onnx")
+    assert files_of(tmp_path / "c") == {}
+
+    treadle.save(merged, tmp_path / "c" / "m.onnx", external_data=False)
+    found = treadle.InferenceSession(tmp_path / "c" / "m.onnx").run(None, {})
+    np.testing.assert_array_equal([each.ravel() for each in found], [NUMBERS, -NUMBERS])

@@ -9,6 +9,7 @@ other files.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,7 +55,8 @@ class Folder:
         except (OSError, RuntimeError, ValueError) as error:  # a NUL, a loop of links, too long
             reason = f"the location of its data, {location[:80]!r}, is not a path: {error}"
             raise DataError(reason) from None
-        if not location or relative.is_absolute() or not target.is_relative_to(root):
+        climbs = Path(os.path.normpath(location)).parts[:1] == ("..",)
+        if not location or climbs or relative.is_absolute() or not target.is_relative_to(root):
             raise DataError(
                 f'its data are in "{location}", outside the folder of the model, and'
                 " only files inside it are read; move the file there"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from treadle.errors import InputError, Unsupported
 from treadle.files import replaced_file
+from treadle.formats.data_files import expect_no_data_file
 from treadle.formats.openvino.printing import print_net
 from treadle.formats.openvino.records import Net
 from treadle.formats.openvino.write.block import write_steps
@@ -28,6 +29,8 @@ def write_file(model: Model, path: Path) -> None:
     net, pool = write_net(model)
     text = print_net(net)
     weights = path.with_suffix(".bin")
+    if not path.exists():  # an .xml that is there may be replaced, and its .bin with it
+        expect_no_data_file(model, weights)
     try:
         with replaced_file(path) as draft, replaced_file(weights) as stored:
             with stored.open("wb") as file:
