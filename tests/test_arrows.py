@@ -45,7 +45,7 @@ limits machine
 arguments boundary
 ort_exceptions
 errors
-compact_pickle lazy_names markup messages files
+compact_pickle lazy_names locks markup messages files
 """
 """The architecture: a room may import only rooms on lines below its own."""
 

@@ -76,3 +76,19 @@ def test_an_interrupt_that_an_import_turned_into_an_error_is_one(monkeypatch):
     monkeypatch.setattr(formats, "read", interrupted)
     with pytest.raises(KeyboardInterrupt):
         treadle.load(TEXT)
+
+
+def test_a_bug_is_told_where_no_file_can_be_opened(monkeypatch):
+    from importlib import metadata
+
+    def refuse(_name):
+        raise OSError(24, "Too many open files")
+
+    def fail(*_args, **_options):
+        raise AssertionError("a bug")
+
+    monkeypatch.delenv("TREADLE_DEBUG", raising=False)
+    monkeypatch.setattr(metadata, "version", refuse)
+    monkeypatch.setattr(formats, "read", fail)
+    with pytest.raises(InternalError, match=r"treadle \?, numpy \?"):
+        treadle.load("m.onnx")

@@ -110,7 +110,7 @@ def _version(name: str) -> str:
 
     try:
         return metadata.version(name)
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, OSError):  # no file can be opened: there are too many
         return "?"
 
 

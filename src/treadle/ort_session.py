@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from treadle.arguments import expect, items_of, mapping_of, shown
 from treadle.boundary import public
 from treadle.errors import InputError, InputTypeError, TreadleError
 from treadle.feeds import NodeArg
+from treadle.locks import ForkSafeLock
 from treadle.machine import processor_count
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def _names(names: Any, what: str) -> list[str]:
     return found
 
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 
 
 def _finish(run: Callable[[], Sequence[Any]], callback: Finished, user_data: Any) -> None:

@@ -7,8 +7,6 @@ machine code comes from the cache. Its listener and its profile are not kept.
 from __future__ import annotations
 
 import os
-import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
@@ -18,7 +16,7 @@ from treadle import formats, passes
 from treadle.ir import Model
 from treadle.options import SessionOptions
 
-__all__ = ["Recipe", "locked_anew", "made_again", "source_of"]
+__all__ = ["Recipe", "made_again", "source_of"]
 
 _SUPPLIED = ("dims_by_name", "dims_by_denotation", "initializers", "external_initializers")
 
@@ -97,25 +95,3 @@ def _pickled(options: Any, *, is_read: bool) -> SessionOptions:
 
 def _array(value: Any) -> Any:
     return value.numpy() if hasattr(value, "_ortvalue") else value
-
-
-_locked: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-def locked_anew(owner: Any) -> threading.Lock:
-    """Make a lock for the `lock` of an object, and a new one in every forked process.
-
-    A thread of the parent may hold it during the fork, and does not exist in the child to release
-    it.
-    """
-    _locked.add(owner)
-    return threading.Lock()
-
-
-def _begin_anew() -> None:
-    for owner in list(_locked):
-        owner.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)

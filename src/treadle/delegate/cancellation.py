@@ -25,6 +25,7 @@ from typing import Protocol, TypeVar
 from treadle import machine
 from treadle.errors import LimitExceeded, Terminated
 from treadle.limits import freeze_in_fork
+from treadle.locks import ForkSafeLock
 from treadle.plan import RunContext
 
 _PERIOD = 0.02
@@ -114,7 +115,7 @@ class _Watcher:
                 self.writer.send(_WAKE)
 
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _watchers: list[_Watcher] = []
 
 

@@ -8,12 +8,12 @@ hang, and so may its destructor. The child therefore keeps the inherited session
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from treadle.delegate.runnable import Run, Session
+from treadle.locks import ForkSafeLock
 
 __all__ = ["begin_anew_in_forks"]
 
@@ -30,7 +30,7 @@ class _Pending:
     """The run of a session in a forked process; the first call makes it."""
 
     def __init__(self, session: Session, start: Callable[[], Run]) -> None:
-        self.session, self.start, self.lock = weakref.ref(session), start, threading.Lock()
+        self.session, self.start, self.lock = weakref.ref(session), start, ForkSafeLock()
         self.made: Run | None = None
 
     def __call__(self, *given: Any) -> list[Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from treadle.locks import ForkSafeLock
 from treadle.plan.regions import BlockPlan
 
 
@@ -15,7 +15,7 @@ class LazyFallback:
 
     make: Callable[[], BlockPlan]
     _made: BlockPlan | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: ForkSafeLock = field(default_factory=ForkSafeLock)
 
     def __call__(self) -> BlockPlan:
         """The plan: its block has the region's inputs as params and its outputs as results."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from treadle.arguments import expect, expect_member, mapping_of, names_of
 from treadle.boundary import public
 from treadle.errors import RunError, TreadleError
 from treadle.ir import Model
+from treadle.locks import ForkSafeLock
 from treadle.options import SessionOptions
 from treadle.predict.axes import given_axes, proven_axes
 from treadle.predict.columns import Column, Rows, Texts
@@ -96,7 +96,7 @@ class Predictor:
             for v in typed.main.params
         }
         self._session: InferenceSession | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     @property
     def layout(self) -> Layout:
@@ -120,7 +120,7 @@ class Predictor:
         return {**self.__dict__, "_session": None, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        self.__dict__.update(state, _lock=ForkSafeLock())
 
     @public
     def __call__(self, batch: Any) -> Any:

@@ -14,7 +14,7 @@ from treadle.feeds import InputBinder
 from treadle.infer import infer
 from treadle.ir import Call, Function, Leaf, Model, Step, Type
 from treadle.limits import within_load_limits
-from treadle.pickling import locked_anew
+from treadle.locks import ForkSafeLock
 from treadle.plan import Abandoned, Engine, NamedCall, Plan, Region, plan
 from treadle.session.loading import Stages
 from treadle.variants import PLAIN, RunMode
@@ -58,7 +58,7 @@ class Programs:
         self.model, self.engines, self.stages, self.found = model, engines, stages, found
         self.made: dict[RunMode, Program] = {}
         self.declined: dict[RunMode, dict[tuple[str, Step], str]] = {}
-        self.lock = locked_anew(self)
+        self.lock = ForkSafeLock()
         self.expand = partial(_expanded, model.opsets)
         self.abandoned = Abandoned()
 

@@ -22,7 +22,6 @@ from tests.jit.native import HEAD
 from treadle.jit.runtime import compilation
 from treadle.jit.toolchain import elf_loader, llvm, symbols
 from treadle.jit.toolchain.elf_loader import load_object
-from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
 from treadle.jit.toolchain.symbols import Unlinkable, Unrunnable
 
 pytestmark = pytest.mark.skipif(not symbols.is_possible(), reason="x86-64 and Linux alone")
@@ -284,20 +283,6 @@ def test_an_undefined_symbol_is_refused(made, monkeypatch):
     monkeypatch.setattr(llvm, "_placed_by_llvm", BY_LLVM)
     with pytest.raises(Unrunnable, match="cannot load a function"):
         llvm.load_kernel(made, "another")
-
-
-def test_a_lock_is_open_in_a_process_that_was_forked():
-    inside, asked = ForkSafeLock(), os.pipe()
-    with inside:
-        child = os.fork()
-        if not child:
-            with inside:
-                os.write(asked[1], b"in")
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(asked[0], 2) == b"in"
-    for end in asked:
-        os.close(end)
 
 
 def test_llvm_loads_files_that_the_loader_refuses(made, monkeypatch):

@@ -21,10 +21,10 @@ from treadle.jit.threads import thread_pool
 from treadle.jit.threads.words import SERVE, SHARE
 from treadle.jit.toolchain import llvm
 from treadle.jit.toolchain.disk_cache import DiskCache
-from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.jit.toolchain.symbols import Unlinkable
 from treadle.limits import without_collection
+from treadle.locks import ForkSafeLock
 
 _MAX_RECENT_KERNELS = 64
 """The number of kernels whose machine code a process keeps for other sessions."""

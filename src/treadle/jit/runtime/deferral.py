@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from treadle.ir import dtype_of
 from treadle.jit.policy.waiting import pays_to_wait
 from treadle.jit.runtime.background import Job
 from treadle.jit.runtime.specialize import Signature
+from treadle.locks import ForkSafeLock
 from treadle.plan import Region, RunContext
 
 _KEPT_ELEMENTS = 64
@@ -25,7 +25,7 @@ _KEPT_ELEMENTS = 64
 class Cache(Protocol):
     """The kernels of a region."""
 
-    lock: threading.Lock
+    lock: ForkSafeLock
     deferral: Deferral | None
 
     def is_ready(self, arrays: Sequence[np.ndarray]) -> bool:
@@ -105,7 +105,6 @@ def _begin_anew() -> None:
         for job in cache.deferral.jobs.values():
             job.cancel()
         cache.deferral.jobs.clear()
-        cache.lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

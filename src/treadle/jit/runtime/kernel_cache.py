@@ -7,7 +7,6 @@ fixed: no axis becomes dynamic, and no kernel is made for values or assumes anyt
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from treadle.jit.runtime.region_compiler import (
 from treadle.jit.runtime.specialize import DynamicDims, Signature, signature
 from treadle.jit.runtime.value_specialization import ValueSpecialization
 from treadle.jit.toolchain.uninterruptible import run_aside
+from treadle.locks import ForkSafeLock
 from treadle.plan import Pending, RunContext
 
 if TYPE_CHECKING:  # few sessions compile in the background
@@ -74,7 +74,7 @@ class KernelCache:
     unassuming: set[Signature] = field(default_factory=set)
     records: KernelRecords | None = None
     deferral: Deferral | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkSafeLock = field(default_factory=ForkSafeLock)
 
     def __post_init__(self) -> None:
         """Start without seen shapes."""

@@ -11,9 +11,9 @@ from typing import Any
 from treadle.jit.kernel.artifact import VECTORIZERS
 from treadle.jit.kernel.target import Target
 from treadle.jit.toolchain import elf_loader, symbols
-from treadle.jit.toolchain.fork_safe_lock import ForkSafeLock
 from treadle.jit.toolchain.host_cpu import compiler, processor
 from treadle.jit.toolchain.uninterruptible import uninterruptible
+from treadle.locks import ForkSafeLock
 
 _lock = ForkSafeLock()
 _VECTOR_UNITS = {"avx512f": (64, 32), "avx2": (32, 16), "neon": (16, 32)}
