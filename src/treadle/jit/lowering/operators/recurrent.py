@@ -12,6 +12,7 @@ from typing import Any
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
+from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Gather, Node, Number
 from treadle.jit.lowering.counted_loop import Nodes, counted_loop
 from treadle.jit.lowering.operators.activation import Numbers
@@ -119,12 +120,29 @@ class Recurrence:
         return node if bias is None else self.n.add(node, bias)
 
 
-def _recurrence(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Recurrence:
+def _recurrence(
+    builder: KernelBuilder, operands: Operands, attributes: Attributes, gates: int
+) -> Recurrence:
     x, w, r, bias, lengths, *initials = (*operands, *(None,) * 8)[:8]
+    if any(each is not None and len(each.shape) != 3 for each in (x, w, r, *initials[:2])):
+        raise Declined("an input, weights or a state of another rank than 3")
     if attributes.get("layout"):
         x = swapped(builder, x)
         states = [None if each is None else swapped(builder, each) for each in initials[:2]]
         initials = [*states, *initials[2:]]
+    directions = 2 if attributes["direction"] == "bidirectional" else 1
+    (_, batch, width), (_, _, hidden) = x.shape, extents_of(r)
+    state = (directions, batch, hidden)
+    for node, shape, what in (
+        (w, (directions, gates * hidden, width), "weights"),
+        (r, (directions, gates * hidden, hidden), "weights of the state"),
+        (bias, (directions, 2 * gates * hidden), "biases"),
+        (lengths, (batch,), "lengths"),
+        *((each, state, "initial states") for each in initials[:2]),
+        (initials[2], (directions, 3 * hidden), "peepholes"),
+    ):
+        if node is not None:
+            builder.expect_shape(node.shape, shape, f"{what} of another shape")
     return Recurrence(
         builder, Numbers(builder, x.dtype), x, w, r, bias, lengths, tuple(initials), attributes
     )
@@ -232,7 +250,7 @@ def _from_input(recurrence: Recurrence, number: int, gates: int, bias: Node | No
 @in_float32_except_float16
 def rnn(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """H = f(X W' + H R' + Wb + Rb)."""
-    r = _recurrence(builder, operands, attributes)
+    r = _recurrence(builder, operands, attributes, 1)
     functions = r.activations(["Tanh"])
 
     def cell_of(number: int) -> tuple[Node, Cell]:
@@ -251,7 +269,7 @@ def rnn(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> S
 @in_float32_except_float16
 def gru(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """GRU with gates z, r and h; `linear_before_reset` decides if r applies before or after R."""
-    r = _recurrence(builder, operands, attributes)
+    r = _recurrence(builder, operands, attributes, 3)
     functions, size = r.activations(["Sigmoid", "Tanh"]), r.hidden
     is_after = bool(attributes.get("linear_before_reset"))
 
@@ -285,7 +303,7 @@ def gru(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> S
 @in_float32_except_float16
 def lstm(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> Sequence[Node]:
     """Gates i, o, f and c; peepholes let i, f and o see the cell state."""
-    r = _recurrence(builder, operands, attributes)
+    r = _recurrence(builder, operands, attributes, 4)
     functions, n = r.activations(["Sigmoid", "Tanh", "Tanh"]), r.n
     is_coupled, peepholes = bool(attributes.get("input_forget")), r.initials[2]
 

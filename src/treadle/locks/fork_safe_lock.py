@@ -10,8 +10,6 @@ import threading
 import weakref
 from types import TracebackType
 
-__all__ = ["ForkSafeLock"]
-
 _made: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
 
 
