@@ -118,7 +118,7 @@ class LayerContext:
 
     def wholes(self, position: int, what: str) -> list[int]:
         """The integers of an operand that must be constant."""
-        return [int(item) for item in self.known(position, what).reshape(-1).tolist()]
+        return _integers_of(self.known(position, what), position)
 
     def scalar(self, position: int, what: str) -> float:
         """The one number of an operand that must be constant."""
@@ -129,7 +129,8 @@ class LayerContext:
 
     def axis(self, position: int) -> int:
         """The axis in an operand that must be constant."""
-        return int(self.scalar(position, "the axis"))
+        self.scalar(position, "the axis")
+        return self.wholes(position, "the axis")[0]
 
     def shape(self, position: int) -> Shape | None:
         """The shape of an operand; None if its rank is unknown."""
@@ -199,7 +200,7 @@ class LayerContext:
         """An integer operand as an int64 vector; a scalar becomes a vector of one."""
         array = self.array(position)
         if array is not None:
-            return self.whole(*map(int, array.reshape(-1).tolist()))
+            return self.whole(*_integers_of(array, position))
         value = self.int64(position)
         shape = self.shape(position)
         if shape is not None and len(shape) == 1:
@@ -211,6 +212,14 @@ class LayerContext:
         if list(permutation) == list(range(len(permutation))):
             return value
         return self.leaf("Transpose", value, perm=list(permutation))
+
+
+def _integers_of(array: np.ndarray, position: int) -> list[int]:
+    try:
+        return [int(item) for item in array.reshape(-1).tolist()]
+    except (OverflowError, TypeError, ValueError):
+        reason = f"input {position} holds a number that is no integer"
+        raise IrError("CF909", reason) from None
 
 
 def _parsed(kind: type[_Number], name: str, text: str) -> _Number:

@@ -24,7 +24,7 @@ def squeeze(context: LayerContext) -> Made:
     axes, shape = context.array(1), context.shape(0)
     if axes is None or shape is None:
         return context.leaf("Squeeze", context[0], context.list64(1))
-    places = [int(axis) for axis in axes.reshape(-1).tolist()]
+    places = context.wholes(1, "the axes")
     if not places:
         return context.leaf("Squeeze", context[0])
     fitting = [axis for axis in places if -len(shape) <= axis < len(shape)]

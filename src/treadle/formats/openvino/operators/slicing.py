@@ -101,9 +101,8 @@ def _bounds(
     context: LayerContext, position: int, parts: list[_Part], mask: list[int], open_: list[int]
 ) -> Value:
     places = [part.position for part in parts]
-    array = context.array(position)
-    if array is not None:
-        given = [int(item) for item in array.reshape(-1).tolist()]
+    if context.array(position) is not None:
+        given = context.wholes(position, "a bound")
         return context.whole(*(open_[k] if mask[k] else given[k] for k in places))
     given_ = context.leaf("Gather", context.list64(position), context.whole(*places), axis=0)
     if not any(mask[k] for k in places):
