@@ -1,4 +1,6 @@
-"""External data is mapped, not copied, and must lie in the model's folder."""
+"""External data is mapped where it is long, and must lie in the model's folder."""
+
+import os
 
 import numpy as np
 import onnx
@@ -34,16 +36,28 @@ def weights(model):
     return constant.array
 
 
-def test_data_are_mapped(tmp_path):
-    (tmp_path / "w.bin").write_bytes(b"skip" + np.arange(6, dtype=np.float32).tobytes())
+def test_long_data_are_mapped(tmp_path):
+    numbers = np.arange(2**20, dtype=np.float32)
+    (tmp_path / "w.bin").write_bytes(b"skip" + numbers.tobytes())
+    proto = model_with("w.bin", offset=4, length=2**22, dims=(2, 2**19))
 
-    array = weights(treadle.load(saved(tmp_path, model_with("w.bin", offset=4, length=24))))
+    array = weights(treadle.load(saved(tmp_path, proto)))
 
-    np.testing.assert_array_equal(array, np.arange(6, dtype=np.float32).reshape(2, 3))
+    np.testing.assert_array_equal(array, numbers.reshape(2, 2**19))
     base = array
     while base.base is not None and not isinstance(base, np.memmap):
         base = base.base
     assert isinstance(base, np.memmap)
+
+
+@pytest.mark.parametrize("engines", [None, ("interp",)])
+def test_short_data_that_are_cut_off_later_stay(tmp_path, engines):
+    model = treadle.load(model_and_data(tmp_path / "a"))
+    session = treadle.InferenceSession(model, engines=engines)
+    os.truncate(tmp_path / "a" / "w.bin", 0)
+
+    np.testing.assert_array_equal(weights(model).ravel(), NUMBERS)
+    np.testing.assert_array_equal(session.run(None, {})[0].ravel(), NUMBERS)
 
 
 def test_packed_int4(tmp_path):

@@ -111,3 +111,11 @@ def test_large_weights_can_stay_in_the_bin(tmp_path: Path) -> None:
     for name in ("far.onnx", "near.onnx"):
         (got,) = treadle.InferenceSession(tmp_path / name).run(None, {"x": array})
         np.testing.assert_array_equal(got, 2 * array)
+
+
+def test_a_short_file_that_is_cut_off_later_stays(tmp_path: Path) -> None:
+    path = _file(tmp_path, np.arange(3, dtype=np.float32))
+    model = treadle.load(path)
+    path.with_suffix(".bin").write_bytes(b"")
+    (found,) = treadle.InferenceSession(model).run(None, {"x": np.zeros(3, np.float32)})
+    assert found.tolist() == [0, 1, 2]

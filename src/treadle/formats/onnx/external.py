@@ -1,4 +1,4 @@
-"""External data: memory-mapped, and only from inside the model's own folder.
+"""External data: read, or memory-mapped if long, and only from inside the model's own folder.
 
 The rules of the standard (docs/ExternalData.md): `location` is relative to the model file, `offset`
 and `length` are in bytes. A path that is absolute, climbs out by "..", or is a link to outside is
@@ -19,6 +19,7 @@ import onnx
 
 from treadle import ops
 from treadle.errors import DataError
+from treadle.formats.file_content import content_of
 from treadle.ir import DType, Literal, show_shape
 from treadle.limits import spend
 
@@ -35,9 +36,9 @@ class Folder:
     supplied: Mapping[str, Literal] = field(default_factory=dict)
 
     def open(self, location: str) -> np.ndarray:
-        """The bytes of the file at the location, mapped once."""
+        """The bytes of the file at the location, read or mapped once."""
         if location not in self.files:
-            self.files[location] = _map(self.resolve(location), location)
+            self.files[location] = _content(self.resolve(location), location)
         return self.files[location]
 
     def resolve(self, location: str) -> Path:
@@ -66,11 +67,9 @@ class Folder:
         return target
 
 
-def _map(path: Path, location: str) -> np.ndarray:
+def _content(path: Path, location: str) -> np.ndarray:
     try:
-        if path.stat().st_size == 0:
-            return np.empty(0, np.uint8)
-        return np.memmap(path, np.uint8, mode="r")
+        return content_of(path)
     except OSError as error:
         raise DataError(f'its data file "{location}" cannot be read: {error.strerror}') from error
 

@@ -1,4 +1,4 @@
-"""The .bin beside an .xml: memory-mapped, with every location checked before it is read."""
+"""The .bin beside an .xml, with every location checked before it is read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from treadle.formats.file_content import content_of
 from treadle.formats.openvino.diagnostics import IrError
 from treadle.formats.openvino.elements import ELEMENT_TYPES, WIDENED, byte_count, decode
 from treadle.formats.openvino.records import Layer
@@ -32,11 +33,8 @@ class Weights:
         """The weights in the .bin of the same name."""
         path = xml.with_suffix(".bin")
         try:
-            size = path.stat().st_size
-            spend(size, f'"{path}"')
-            if not size:
-                return cls(path, data=np.empty(0, np.uint8))
-            return cls(path, data=np.memmap(path, np.uint8, mode="r"))
+            spend(path.stat().st_size, f'"{path}"')
+            return cls(path, data=content_of(path))
         except OSError as error:
             return cls(path, f'"{path.name}" cannot be read: {error.strerror}')
 

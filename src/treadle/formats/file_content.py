@@ -1,0 +1,19 @@
+"""The bytes of a data file, in memory or mapped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+_MAPPED = 2**22
+"""The bytes from which a file is mapped: whoever shortens it then ends the process (SIGBUS)."""
+
+
+def content_of(path: Path) -> np.ndarray:
+    """The bytes of a file as uint8, read-only: copied if they are few, else mapped; OSError."""
+    if path.stat().st_size >= _MAPPED:
+        return np.memmap(path, np.uint8, mode="r")
+    content = np.fromfile(path, np.uint8)
+    content.flags.writeable = False
+    return content
