@@ -1,5 +1,6 @@
 """Locks that a forked process inherits from a thread that it lacks."""
 
+import itertools
 import os
 import signal
 import threading
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import treadle
+from treadle.jit.runtime import compilation
 from treadle.locks import ForkSafeLock
 from treadle.plan.fallback import LazyFallback
 
@@ -127,9 +129,13 @@ def test_a_child_makes_a_fallback_that_a_thread_was_making(made_elsewhere):
     assert in_a_child(work) == 0
 
 
-def test_sessions_answer_in_children_of_a_process_whose_threads_run_them():
+@pytest.mark.parametrize("mode", ["first_run", "background"])
+def test_sessions_answer_in_children_of_a_process_whose_threads_run_them(mode):
     options = treadle.SessionOptions()
-    options.compile, options.cache_dir = "background", ""
+    options.compile, options.cache_dir = mode, ""
+    # a module that another thread imports at the fork stays locked in the child, by Python
+    warm = treadle.InferenceSession(TEXT.replace("Sin", "Cos"), options, engines=("jit", "interp"))
+    warm.run(None, {"M": 2, "x": np.ones(7, np.float32)})
     sessions = [treadle.InferenceSession(TEXT, options) for _ in range(4)]
     over = threading.Event()
 
@@ -147,6 +153,34 @@ def test_sessions_answer_in_children_of_a_process_whose_threads_run_them():
         each.start()
     try:
         assert [in_a_child(lambda: ask(5)) for _ in range(6)] == [0] * 6
+    finally:
+        over.set()
+        for each in threads:
+            each.join()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_compiles_whatever_another_thread_compiles(monkeypatch):
+    options = treadle.SessionOptions()
+    options.cache_dir = ""
+    over, lengths = threading.Event(), itertools.count(10)
+
+    def compile_anew():
+        session = treadle.InferenceSession(TEXT, options, engines=("jit", "interp"))
+        session.run(None, {"M": 2, "x": np.ones(next(lengths), np.float32)})
+
+    def serve():
+        while not over.is_set():
+            compile_anew()
+
+    monkeypatch.setattr(compilation, "_recent", {})
+    monkeypatch.setattr(compilation, "_MAX_RECENT_KERNELS", 0)
+    compile_anew()
+    threads = [threading.Thread(target=serve) for _ in range(2)]
+    for each in threads:
+        each.start()
+    try:
+        assert [in_a_child(compile_anew) for _ in range(8)] == [0] * 8
     finally:
         over.set()
         for each in threads:

@@ -13,7 +13,7 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.toolchain import elf_loader, symbols
 from treadle.jit.toolchain.host_cpu import compiler, processor
 from treadle.jit.toolchain.uninterruptible import uninterruptible
-from treadle.locks import ForkSafeLock
+from treadle.locks import ForkSafeLock, fork_outside
 
 _lock = ForkSafeLock()
 _VECTOR_UNITS = {"avx512f": (64, 32), "avx2": (32, 16), "neon": (16, 32)}
@@ -56,6 +56,7 @@ def _llvm() -> Any:
     for name in _PYTHON:
         function = getattr(ctypes.pythonapi, name)
         llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    fork_outside(llvm.ffi.lib._lock)  # of llvmlite, around every call of LLVM
     return llvm
 
 
