@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx.parser
@@ -233,6 +236,27 @@ def test_a_process_that_dies_is_replaced_by_the_thread(monkeypatch: pytest.Monke
     feeds = fed(4, 2)
     assert right(session.run(None, feeds), feeds)
     assert native_runs(session, feeds)
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
+def test_a_process_that_dies_before_it_is_written_to_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+
+    class Dead(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            made.append(self)
+
+    monkeypatch.setattr(compiler_process, "_PROGRAM", "raise SystemExit(1)")
+    monkeypatch.setattr(subprocess, "Popen", Dead)
+    found = compiler_process.CompilerProcess().compiled(1, contextlib.nullcontext, lambda: False)
+    assert found is None
+    (process,) = made
+    assert process.returncode == 1
+    assert process.stdin.closed
 
 
 def test_a_dropped_session_leaves_no_thread_and_no_process(

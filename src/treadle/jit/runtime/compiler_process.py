@@ -86,15 +86,8 @@ class CompilerProcess:
     def close(self) -> None:
         """End the process, if there is one."""
         process, self.process = self.process, None
-        if process is None:
-            return
-        with contextlib.suppress(OSError):
-            process.kill()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        process.wait()
+        if process is not None:
+            _end(process)
 
     def forget(self) -> None:
         """In a forked process: let go of the parent's process."""
@@ -124,8 +117,22 @@ def _start() -> subprocess.Popen[bytes]:
     )  # fmt: skip
     assert process.stdin is not None
     path = [each for each in sys.path if isinstance(each, str)]  # imports ignore anything else
-    process.stdin.write(json.dumps(path).encode() + b"\n")
+    try:
+        process.stdin.write(json.dumps(path).encode() + b"\n")
+    except BaseException:
+        _end(process)
+        raise
     return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    process.wait()
 
 
 def _pickled(kernel: object) -> bytes | None:

@@ -29,9 +29,9 @@ def write_file(model: Model, path: Path) -> None:
     net, pool = write_net(model)
     text = print_net(net)
     weights = path.with_suffix(".bin")
-    if not path.exists():  # an .xml that is there may be replaced, and its .bin with it
-        expect_no_data_file(model, weights)
     try:
+        if not path.exists():  # an .xml that is there may be replaced, and its .bin with it
+            expect_no_data_file(model, weights)
         with replaced_file(path) as draft, replaced_file(weights) as stored:
             with stored.open("wb") as file:
                 pool.write(file)
