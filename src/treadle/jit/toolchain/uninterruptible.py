@@ -11,12 +11,13 @@ Ctrl-C, since llvmlite does not outlive the interpreter; a second Ctrl-C exits a
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import ParamSpec, TypeVar
+
+from treadle.locks import before_fork
 
 _NAME = "treadle compiles"
 P = ParamSpec("P")
@@ -83,5 +84,4 @@ def _wait_at_exit() -> None:
 
 
 atexit.register(_wait_at_exit)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait_for_all)
+before_fork(_wait_for_all)
