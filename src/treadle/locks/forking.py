@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 _waits: list[Callable[[], None]] = []
 _locks: list[AbstractContextManager[object]] = []
@@ -32,7 +32,8 @@ def _enter() -> None:
 
 def _leave() -> None:
     for lock in _held.locks:
-        lock.__exit__(None, None, None)
+        with suppress(RuntimeError):  # Ctrl-C ended the waiting for it
+            lock.__exit__(None, None, None)
 
 
 if hasattr(os, "register_at_fork"):
