@@ -30,7 +30,7 @@ __all__ = [
 
 LARGE = 2**26
 """The bytes of a value from which it is held against the memory that is left."""
-_SESSIONS_AT_ONCE = 64
+_SESSIONS_PER_TRIM = 64
 _sessions = itertools.count(1)
 _ROOT, _OWN = "/sys/fs/cgroup", "/proc/self/cgroup"
 _MEMORY, _RESIDENT = "/proc/meminfo", "/proc/self/statm"
@@ -168,12 +168,12 @@ def _runnable() -> int:
 def return_memory_at_times() -> None:
     """Count a session that is created; once in 64, give the system what the C library keeps free.
 
-    The C library of GNU keeps what was freed for the next allocation, for each of many threads. A
-    service of 8 threads that loads 200 models a minute keeps 150 to 370 MB so (measured). Returning
-    it takes 5 to 70 ms.
+    The C library of GNU keeps freed memory for the next allocation, for each of many threads: 150
+    to 370 MB (measured) in a service of 8 threads that loads 200 models a minute. Returning the
+    memory takes 5 to 70 ms.
     """
     trim = _trim()
-    if next(_sessions) % _SESSIONS_AT_ONCE == 0 and trim is not None:
+    if next(_sessions) % _SESSIONS_PER_TRIM == 0 and trim is not None:
         trim(0)
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 
 _MAPPED = 2**22
-"""The bytes from which a file is mapped: whoever shortens it then ends the process (SIGBUS)."""
+"""The bytes from which a file is mapped; shortening a mapped file ends the process (SIGBUS)."""
 
 
 def content_of(path: Path) -> np.ndarray:
-    """The bytes of a file as uint8, read-only: copied if they are few, else mapped; OSError."""
+    """The bytes of a file as uint8, read-only: a copy of a short file, a map of a long one.
+
+    Raises OSError if the file cannot be read.
+    """
     if path.stat().st_size >= _MAPPED:
         return np.memmap(path, np.uint8, mode="r")
     content = np.fromfile(path, np.uint8)

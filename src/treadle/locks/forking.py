@@ -1,11 +1,11 @@
-"""What a fork waits for: work, and locks of other libraries, that a child could never end."""
+"""Forks wait for the work of other threads, which a child cannot end, and for their locks."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 _waits: list[Callable[[], None]] = []
 _locks: list[AbstractContextManager[object]] = []
@@ -13,7 +13,7 @@ _held = threading.local()
 
 
 def before_fork(wait: Callable[[], None]) -> None:
-    """Call `wait` before every fork, while no lock is held for it."""
+    """Call `wait` before every fork, and before the locks are taken that a fork holds."""
     _waits.append(wait)
 
 
@@ -23,17 +23,17 @@ def fork_outside(lock: AbstractContextManager[object]) -> None:
 
 
 def _enter() -> None:
+    _held.locks = []
     for wait in _waits:
         wait()
-    _held.locks = list(_locks)
-    for lock in _held.locks:
-        lock.__enter__()
+    for lock in _locks:
+        lock.__enter__()  # Ctrl-C may end the waiting: `_leave` releases what was taken
+        _held.locks.append(lock)
 
 
 def _leave() -> None:
     for lock in _held.locks:
-        with suppress(RuntimeError):  # Ctrl-C ended the waiting for it
-            lock.__exit__(None, None, None)
+        lock.__exit__(None, None, None)
 
 
 if hasattr(os, "register_at_fork"):
