@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from pathlib import Path
 
 import pytest
 
-import treadle
 from treadle import machine
 from treadle.jit.toolchain import symbols
 
@@ -95,21 +93,3 @@ def test_an_interrupt_in_the_question_is_kept(monkeypatch: pytest.MonkeyPatch) -
     assert not symbols.has_room(2**29, 0)
     interrupt, symbols.ROOM.interrupt = symbols.ROOM.interrupt, None
     assert isinstance(interrupt, KeyboardInterrupt)
-
-
-def test_memory_is_returned_once_in_many_sessions(monkeypatch):
-    returned = []
-    monkeypatch.setattr(machine, "_sessions", itertools.count(1))
-    monkeypatch.setattr(machine, "_trim", lambda: returned.append)
-    text = (
-        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
-    )
-    for _ in range(130):
-        treadle.InferenceSession(text, engines=("interp",))
-    assert returned == [0, 0]
-
-
-def test_memory_that_cannot_be_returned_stays(monkeypatch):
-    monkeypatch.setattr(machine, "_sessions", itertools.count(64))
-    monkeypatch.setattr(machine, "_trim", lambda: None)
-    machine.return_memory_at_times()

@@ -13,10 +13,9 @@ hundred times as long to fill.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from math import inf
 from typing import NamedTuple
@@ -25,13 +24,11 @@ StrPath = str | os.PathLike[str]
 
 __all__ = [
     "LARGE", "cgroup_folders", "free_memory", "memory_of_machine", "processor_count", "quota",
-    "refusal", "resident_memory", "return_memory_at_times", "shortage",
+    "refusal", "resident_memory", "shortage",
 ]  # fmt: skip
 
 LARGE = 2**26
 """The bytes of a value from which it is held against the memory that is left."""
-_SESSIONS_PER_TRIM = 64
-_sessions = itertools.count(1)
 _ROOT, _OWN = "/sys/fs/cgroup", "/proc/self/cgroup"
 _MEMORY, _RESIDENT = "/proc/meminfo", "/proc/self/statm"
 
@@ -163,30 +160,6 @@ def _runnable() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def return_memory_at_times() -> None:
-    """Count a session that is created; once in 64, give the system what the C library keeps free.
-
-    The C library of GNU keeps freed memory for the next allocation, for each of many threads: 150
-    to 370 MB (measured) in a service of 8 threads that loads 200 models a minute. Returning the
-    memory takes 5 to 70 ms.
-    """
-    trim = _trim()
-    if next(_sessions) % _SESSIONS_PER_TRIM == 0 and trim is not None:
-        trim(0)
-
-
-@cache
-def _trim() -> Callable[[int], int] | None:
-    """`malloc_trim`; None in another C library."""
-    import ctypes
-
-    try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return None
-    return found
 
 
 def cgroup_folders(controller: str, root: StrPath = _ROOT, own: StrPath = _OWN) -> Iterator[str]:

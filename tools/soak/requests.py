@@ -183,15 +183,14 @@ def _products(name: str, number: int) -> ServedModel:
     }}"""
 
     def request(chance: random.Random) -> Request:
-        if chance.random() < 0.1:
-            size = 1200
-            feeds = {"a0": np.eye(size, dtype=np.float32), "b": np.eye(size, dtype=np.float32)}
-            limits = treadle.RunOptions(max_seconds=0.01)
-            wanted = feeds["a0"] + np.float32(number)
-            return Request("time-out", feeds, [wanted], (LimitExceeded,), limits)
-        size = chance.randrange(1, 60)
+        draw = chance.random()
+        size = 1200 if draw < 0.12 else chance.randrange(1, 60)
         eye = np.eye(size, dtype=np.float32)
-        return Request("products", {"a0": eye, "b": eye}, [eye + np.float32(number)])
+        feeds, wanted = {"a0": eye, "b": eye}, [eye + np.float32(number)]
+        if draw < 0.1:
+            limits = treadle.RunOptions(max_seconds=0.01)
+            return Request("time-out", feeds, wanted, (LimitExceeded,), limits)
+        return Request("large" if draw < 0.12 else "products", feeds, wanted)
 
     return ServedModel(name, text, request)
 

@@ -28,7 +28,6 @@ from treadle.engines import ENGINES, engine_names, engines_of
 from treadle.errors import RunError
 from treadle.limits import within_load_limits, without_collection
 from treadle.load_cache import LoadCache
-from treadle.machine import return_memory_at_times
 from treadle.options import SessionOptions
 from treadle.ort_session import (
     ModelMetadata,
@@ -106,7 +105,6 @@ class InferenceSession(DescribedSession):
         self._may_fall_back = int(others.get("enable_fallback", 1)) == 1  # type: ignore[call-overload]
         self._named_engines = ENGINES if engines is None else engine_names(engines)
         self._stages = Stages(self._options, self._listener, self._profile)
-        return_memory_at_times()
         with within_load_limits(self._options), without_collection():
             self._chosen = choose(
                 self._options,
