@@ -140,16 +140,13 @@ class Session:
             return None
         return self._at_once if self.work is None and self.growth is None else self._by_name
 
-    def unwatched(self, names: Sequence[str]) -> NamedCall | None:
-        """A call by name for runs that are known to be brief."""
+    def unwatched(self, names: Sequence[str], like: Mapping[str, object]) -> NamedCall | None:
+        """A call by name for feeds with these extents; None if a result may be large."""
         if tuple(names) != self.inputs:
             return None
-        return self._at_once if self.growth is None else self._if_there_is_room
-
-    def _if_there_is_room(self, feed: dict[str, object]) -> list[Any]:
-        assert self.growth is not None
-        self._expect_room(self.growth, feed, None)
-        return self._at_once(feed)
+        small = min(machine.LARGE, machine.memory_of_machine())
+        is_large = self.growth is not None and self.growth.exceeds(like, small)
+        return None if is_large else self._at_once
 
     def _by_name(self, feed: dict[str, object]) -> list[Any]:
         if self.growth is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,11 @@ from treadle.ir import Value
 from treadle.plan import BlockPlan, NamedCall
 
 
-def call_by_name(main: BlockPlan, *, is_short: bool = False) -> NamedCall | None:
+def call_by_name(main: BlockPlan, like: Mapping[str, object] | None = None) -> NamedCall | None:
     """Call the plan's only region by the params' names; None if the plan has more to do.
 
-    `is_short`: the run is known to be short, so Ctrl-C may wait for it.
+    `like`: the call is for feeds with these extents, with which runs are known to be short, so
+    Ctrl-C may wait for them.
     """
     region, block = main.regions[0], main.block
     is_all = {*region.inputs} <= {*block.params} and {*region.outputs} >= {*block.results}
@@ -22,7 +23,7 @@ def call_by_name(main: BlockPlan, *, is_short: bool = False) -> NamedCall | None
         return None
     names = [value.name for value in region.inputs]
     traits = runnable.traits
-    call = traits.unwatched(names) if is_short else traits.by_name(names)
+    call = traits.by_name(names) if like is None else traits.unwatched(names, like)
     if call is not None and len(names) < len(block.params):
         call = partial(_with_some, call, names)
     if call is not None and region.outputs != block.results:

@@ -202,7 +202,7 @@ def _nothing_to_compile() -> str:
     return ""
 
 
-def _no_named_call(names: Sequence[str]) -> NamedCall | None:
+def _no_named_call(*_: object) -> NamedCall | None:
     return None
 
 
@@ -218,7 +218,8 @@ class RunnableTraits:
     nor other results. `by_name` is a call with inputs by name, one per `region.inputs`, which for
     one operator takes a third of the time of a run; None if not supported. It is for runs without a
     listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does.
-    `unwatched` is such a call for runs known to be short: Ctrl-C waits for their end. `reports`
+    `unwatched` is such a call for feeds with the extents of one whose run is known to be short:
+    Ctrl-C waits for its end. `reports`
     returns a report for every signature seen so far, `predicted_report` a report before the first
     run; None if there is nothing to report. `compile_declared` compiles for the declared types of
     the inputs, undeclared extents open, and returns "", or why it cannot.
@@ -226,7 +227,7 @@ class RunnableTraits:
 
     returns_fresh_arrays: bool = False
     by_name: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
-    unwatched: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
+    unwatched: Callable[[Sequence[str], Mapping[str, object]], NamedCall | None] = _no_named_call
     reports: Callable[[], Sequence[CompilationReport]] = _no_reports
     predicted_report: Callable[[], CompilationReport] | None = None
     compile_declared: Callable[[], str] = _nothing_to_compile

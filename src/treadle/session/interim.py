@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.feeds import InputBinder
 from treadle.plan import FallbackRequired, NamedCall, Pending
 from treadle.session.programs import Programs
 
@@ -17,35 +18,56 @@ __all__ = ["InterimCall", "start"]
 
 _SHORT = 0.1
 """Seconds of a first call, in which its session of the other engine was made, too."""
-Kinds = Sequence[tuple[str, np.dtype[Any], tuple[int, ...], int | None]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kind:
+    """Feeds that are known to be as quick as one that was run.
+
+    `bind` knows the dtypes and shapes of that one. `most` are its whole numbers, which may be trip
+    counts, and the sizes of its lists, by name.
+    """
+
+    bind: InputBinder
+    most: Sequence[tuple[str, int]]
+
+    @classmethod
+    def of(cls, bind: InputBinder, feed: Mapping[str, object]) -> Kind | None:
+        """Feeds like this one; None if its values must be converted. `bind` has seen no other."""
+        bind(feed)
+        if bind.known(feed) is None:
+            return None
+        sizes = ((name, _size(value)) for name, value in feed.items())
+        return cls(bind, [(name, size) for name, size in sizes if size is not None])
+
+    def admits(self, feed: dict[str, object]) -> bool:
+        """Whether a feed is one of these."""
+        if self.bind.known(feed) is None:
+            return False
+        for name, most in self.most:
+            size = _size(feed[name])
+            if size is None or size > most:
+                return False
+        return True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class InterimCall:
-    """A direct call of another engine, for feeds of these names, dtypes and shapes.
-
-    A whole number, which may be a trip count, is at most as large as the one given here.
-    """
+    """A direct call of another engine for feeds of a kind, while the code is pending."""
 
     call: NamedCall
-    kinds: Kinds
+    kind: Kind
     pending: Sequence[Pending]
 
     @property
     def is_over(self) -> bool:
         """Whether the code is compiled, or cannot be."""
-        return all(code.is_over for code in self.pending)
+        return not [code for code in self.pending if not code.is_over]  # quicker than `all`
 
     def outputs(self, feed: dict[str, object]) -> list[Any] | None:
-        """The outputs for feeds of these kinds; None for others, or where the engine fails."""
-        if len(feed) != len(self.kinds):
+        """The outputs for feeds of this kind; None for others, or where the engine fails."""
+        if not self.kind.admits(feed):
             return None
-        for name, dtype, shape, most in self.kinds:
-            value = feed.get(name)
-            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
-                return None
-            if most is not None and value.item() > most:
-                return None
         try:
             return self.call(feed)
         except FallbackRequired:
@@ -61,36 +83,50 @@ def start(
     """Have the code of a run compiled; before that a program of the other engines is made.
 
     `feed` are the inputs of a plain run, which took `seconds`; None for other runs. The session
-    uses the program, as its `_interim`, if the run was plain and short, the inputs were arrays, and
-    the program is a single call.
+    uses the program, as its `_interim`, if the run was plain and short, its inputs were not
+    converted, and the program is a single call.
     """
-    kinds = [
-        (name, value.dtype, value.shape, _whole_number(value))
-        for name, value in (feed or {}).items()
-        if type(value) is np.ndarray
-    ]
-    may_repeat = feed is not None and len(kinds) == len(feed) and seconds < _SHORT
-    refer = weakref.ref
-    make = partial(_make, refer(session), refer(session._programs), kinds, tuple(pending))
+    make = None
+    if feed is not None and seconds < _SHORT:
+        kind = Kind.of(InputBinder.of(session._plain.inputs), feed)
+        like = {name: _stand_in(value) for name, value in feed.items()}
+        refer = weakref.ref
+        named = partial(_make, refer(session), refer(session._programs))
+        make = None if kind is None else partial(named, kind, like, tuple(pending))
     for number, code in enumerate(pending):
-        code.start(make if number == 0 and may_repeat else None)
+        code.start(make if number == 0 else None)
 
 
-def _whole_number(value: np.ndarray) -> int | None:
-    return int(value.item()) if value.size == 1 and value.dtype.kind in "iu" else None
+def _size(value: object) -> int | None:
+    """A whole number, or the number of elements of a list; None for other values."""
+    if isinstance(value, list):
+        return sum([1 + int(array.size) for array in value])
+    if isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "iu":
+        return int(value.item())
+    return None
+
+
+def _stand_in(value: object) -> object:
+    """A value of the same extents that takes no memory."""
+    if isinstance(value, list):
+        return [_stand_in(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    return value
 
 
 def _make(
     owner: weakref.ref[Any],
     source: weakref.ref[Programs],
-    kinds: Kinds,
+    kind: Kind,
+    like: Mapping[str, object],
     pending: Sequence[Pending],
 ) -> None:
     programs = source()
-    call = None if programs is None else programs.direct_without(("jit",))
+    call = None if programs is None else programs.direct_without(("jit",), like)
     session = owner()
     if call is None or programs is None or session is None:
         return
     with programs.lock:
         if session._programs is programs:  # not those of other providers
-            session._interim = InterimCall(call, kinds, pending)
+            session._interim = InterimCall(call, kind, pending)

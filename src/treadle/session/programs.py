@@ -83,17 +83,18 @@ class Programs:
                 self._forget()
             return self.made[mode]
 
-    def direct_without(self, names: Sequence[str]) -> NamedCall | None:
+    def direct_without(self, names: Sequence[str], like: Mapping[str, object]) -> NamedCall | None:
         """The plain program on the other engines, if it is a single call of one of them.
 
-        It is for runs that are known to be short: Ctrl-C waits for their end.
+        It is for feeds with the extents of `like`, with which runs are known to be short: Ctrl-C
+        waits for their end.
         """
         from treadle import execution
 
         engines = [engine for engine in self.engines if engine.name not in names]
         planned = plan(self.made[PLAIN].plan.model, engines)
         is_one = len(planned.main.regions) == 1 and execution.returns_fresh_arrays(planned.main)
-        return execution.call_by_name(planned.main, is_short=True) if is_one else None
+        return execution.call_by_name(planned.main, like) if is_one else None
 
     def replanned(
         self, mode: RunMode, program: Program, declined: Mapping[Region, str]

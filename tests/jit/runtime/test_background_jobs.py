@@ -178,6 +178,76 @@ def test_a_larger_whole_number_is_no_short_call(
     assert beside.outputs({**feeds, "n": np.array(2**40)}) is None
 
 
+SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
+g (seq(float[n]) s) => (seq(float[n]) y) {
+  k = SequenceLength (s)
+  e = SequenceEmpty ()
+  y = Loop (k, , e) <body = b (int64 i, bool c, seq(float[n]) had) => (bool d, seq(float[n]) has) {
+    d = Identity (c)
+    x = SequenceAt (s, i)
+    t = Tanh (x)
+    has = SequenceInsert (had, t)
+  }>
+}"""
+
+
+def test_lists_run_as_a_whole_beside_the_compiler(
+    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
+    options = treadle.SessionOptions(compile="background", cache_dir="")
+    session = treadle.InferenceSession(SEQUENCES, options)
+    items = [np.ones(3, np.float32), np.zeros(2, np.float32)]
+    beside = interim_of(session, {"s": items})
+    (outputs,) = beside.outputs({"s": items[::-1]})
+    assert [each.tolist() for each in outputs] == [[0, 0], np.tanh(items[0]).tolist()]
+    assert beside.outputs({"s": items[:1]}) is not None
+    for other in (
+        [*items, np.zeros(0, np.float32)],
+        [np.ones(4, np.float32), items[1]],
+        [[1.0], items[1]],
+        tuple(items),
+    ):
+        assert beside.outputs({"s": other}) is None
+        assert len(session.run(None, {"s": other})[0]) == len(other)
+    wrong = {"s": [np.ones(3), items[1]]}
+    assert beside.outputs(wrong) is None
+    with pytest.raises(treadle.InputError):
+        session.run(None, wrong)
+
+
+def test_what_must_be_converted_is_not_called_as_it_is(
+    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
+    session = session_of("background")
+    feeds = fed(4, 2)
+    assert right(session.run(None, {**feeds, "h": [0.0, 0.0]}), feeds)
+    until(lambda: worker.process.process is not None)
+    assert session._interim is None
+
+
+def test_large_results_are_held_against_memory_beside_the_compiler(
+    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
+    model = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[n,1] x, float[1,m] r, float[k,2] z, float[2] h) => (float s, float[2] y) {
+      p = Add (x, r)
+      s = ReduceMean <keepdims = 0> (p)
+      y = Scan <num_scan_inputs = 1, body = b (h, q) => (t) { t = Add (h, q) }> (h, z)
+    }"""
+    options = treadle.SessionOptions(compile="background", cache_dir="")
+    session = treadle.InferenceSession(model, options)
+    feeds = {
+        "x": np.ones((4, 1), np.float32), "r": np.ones((1, 5), np.float32),
+        "z": np.ones((3, 2), np.float32), "h": np.zeros(2, np.float32),
+    }  # fmt: skip
+    assert session._programs.direct_without(("jit",), feeds) is not None
+    large = {**feeds, "x": np.ones((5000, 1), np.float32), "r": np.ones((1, 5000), np.float32)}
+    assert session._programs.direct_without(("jit",), large) is None
+
+
 def test_a_fed_default_is_heeded_beside_the_compiler(
     worker: background._Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
