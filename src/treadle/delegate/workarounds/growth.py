@@ -65,10 +65,10 @@ class Growth:
         """Whether a result of a call with this feed has more bytes than `most`."""
         shapes = tuple([getattr(feed[name], "shape", ()) for name in self.names])
         for known, size in tuple(self.seen):
+            if shapes == known:
+                return size > most
             if size <= most and _are_within(shapes, known):
                 return False
-            if shapes == known:
-                return True
         if any(map(callable, shapes)):
             return False  # an OrtValue tells its shape when it is asked
         size = self._largest(shapes)
@@ -81,7 +81,7 @@ class Growth:
     @property
     def is_large(self) -> bool:
         """Whether a call had a result that is held against the memory that is left."""
-        return any(size > machine.LARGE for _, size in self.seen)
+        return bool([size for _, size in self.seen if size > machine.LARGE])
 
     def _largest(self, shapes: Shapes) -> float:
         pairs = zip(self.block.params, shapes, strict=True)
