@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,12 @@ _SHORT = 0.1
 class Kind:
     """Feeds that are known to be as quick as one that was run.
 
-    `bind` knows the dtypes and shapes of that one. `most` are its whole numbers, which may be trip
-    counts, and the sizes of its lists, by name.
+    `bind` knows the dtypes and shapes of that one. `most` are its counts by name: whole numbers,
+    which may be trip counts, and what its lists hold.
     """
 
     bind: InputBinder
-    most: Sequence[tuple[str, int]]
+    most: Sequence[tuple[str, tuple[int, ...]]]
 
     @classmethod
     def of(cls, bind: InputBinder, feed: Mapping[str, object]) -> Kind | None:
@@ -37,18 +38,14 @@ class Kind:
         bind(feed)
         if bind.known(feed) is None:
             return None
-        sizes = ((name, _size(value)) for name, value in feed.items())
-        return cls(bind, [(name, size) for name, size in sizes if size is not None])
+        counts = ((name, _counts(value)) for name, value in feed.items())
+        return cls(bind, [(name, given) for name, given in counts if given])
 
     def admits(self, feed: dict[str, object]) -> bool:
         """Whether a feed is one of these."""
         if self.bind.known(feed) is None:
             return False
-        for name, most in self.most:
-            size = _size(feed[name])
-            if size is None or size > most:
-                return False
-        return True
+        return all([all(map(le, _counts(feed[name]), most)) for name, most in self.most])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -97,13 +94,13 @@ def start(
         code.start(make if number == 0 else None)
 
 
-def _size(value: object) -> int | None:
-    """A whole number, or the number of elements of a list; None for other values."""
+def _counts(value: object) -> tuple[int, ...]:
+    """A whole number; of a list the number of its items and of their elements; else nothing."""
     if isinstance(value, list):
-        return sum([1 + int(array.size) for array in value])
+        return len(value), sum([int(array.size) for array in value])
     if isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "iu":
-        return int(value.item())
-    return None
+        return (int(value.item()),)
+    return ()
 
 
 def _stand_in(value: object) -> object:

@@ -204,6 +204,7 @@ def test_lists_run_as_a_whole_beside_the_compiler(
     assert beside.outputs({"s": items[:1]}) is not None
     for other in (
         [*items, np.zeros(0, np.float32)],
+        [items[1][:1]] * 3,
         [np.ones(4, np.float32), items[1]],
         [[1.0], items[1]],
         tuple(items),
