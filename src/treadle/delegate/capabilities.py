@@ -10,6 +10,7 @@ from treadle.delegate.kernels import is_known, refusal, registry
 from treadle.delegate.known_bugs import known_bug
 from treadle.delegate.loop import form_refusal
 from treadle.delegate.ranks import omission_refusal, rank_refusal
+from treadle.delegate.workarounds.concat import join_refusal
 from treadle.delegate.workarounds.sizes import has_open_size, size_refusal
 from treadle.ir import Branch, Call, Leaf, Loop, Model, Reference, Step, bodies, operator_of
 from treadle.plan import Verdict
@@ -37,7 +38,7 @@ def capability_of(
         return Verdict(False, "a limit holds for its result, whose size values determine")
     if has_libraries and isinstance(step, Leaf) and not is_known(step):
         return Verdict(True, "a library of custom operators may have it")
-    why = next(_refusals(step, 0, on_trial), "")
+    why = next(_refusals(step, model, 0, on_trial), "")
     if why:
         return Verdict(False, why)
     if on_trial:
@@ -47,7 +48,7 @@ def capability_of(
     return Verdict(True, f"{registry().release} runs {operator_of(step)} as a whole")
 
 
-def _refusals(step: Step, depth: int, on_trial: bool) -> Iterator[str]:
+def _refusals(step: Step, model: Model, depth: int, on_trial: bool) -> Iterator[str]:
     """Why onnxruntime declines the step, the outermost reason first.
 
     The graphs of onnxruntime's own operators (a decoder) are exported unchanged and not checked.
@@ -58,21 +59,21 @@ def _refusals(step: Step, depth: int, on_trial: bool) -> Iterator[str]:
     endless = ops.why_endless(step) if isinstance(step, Leaf) else ""
     if endless:
         yield endless
-    yield from _own_refusals(step, on_trial)
+    yield from _own_refusals(step, model, on_trial)
     if isinstance(step, Leaf):
         return
     for name, body in bodies(step):
         for inner in body.steps:
-            for why in _refusals(inner, depth + 1, on_trial):
+            for why in _refusals(inner, model, depth + 1, on_trial):
                 yield f"in its {name}: {why}" if depth == 0 else why
 
 
-def _own_refusals(step: Step, on_trial: bool) -> Iterator[str]:
+def _own_refusals(step: Step, model: Model, on_trial: bool) -> Iterator[str]:
     match step:
         case Call():
             yield f"{operator_of(step)} is a call that was not inlined"
         case Leaf():
-            why = _leaf_refusal(step, on_trial)
+            why = _leaf_refusal(step, on_trial) or join_refusal(step, model)
             if why:
                 yield why
         case Loop():

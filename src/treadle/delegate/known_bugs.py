@@ -50,7 +50,6 @@ from treadle.delegate.exact import rewrites
 from treadle.delegate.kernels import installed_release
 from treadle.infer import is_short_pool
 from treadle.ir import DType, Leaf, Tensor, Type, Value
-from treadle.ir import Sequence as SequenceType
 
 _Rule = Callable[[Leaf], bool]
 
@@ -217,15 +216,6 @@ def _moves_rows_of_text(step: Leaf) -> bool:
     return any(extent != 1 for extent in shape[axis + 1 :])
 
 
-def _may_join_empty(step: Leaf) -> bool:
-    """Whether an element of the sequence is not known to have elements."""
-    source = _operand(step, 0)
-    type_ = source.inferred if source is not None else None
-    element = type_.element if isinstance(type_, SequenceType) else None
-    shape = element.shape if isinstance(element, Tensor) else None
-    return shape is None or not all(isinstance(dim, int) and dim > 0 for dim in shape)
-
-
 def _dilates_images(step: Leaf) -> bool:
     """Whether the blocks of Col2Im have gaps in an image of other than two axes."""
     dilations = _list(step, "dilations")
@@ -333,7 +323,6 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("ai.onnx.ml", "TreeEnsembleRegressor"): (_drops_base_values, "leaves base values out"),
     ("ai.onnx.ml", "SVMRegressor"): (_is_probit, "does not apply PROBIT"),
     ("", "Gather"): (_moves_rows_of_text, "copies only the first element of each row of text"),
-    ("", "ConcatFromSequence"): (_may_join_empty, "joins empty tensors that do not fit"),
     ("", "StringSplit"): (_has_no_delimiter, "splits at blanks only, not at other white space"),
     ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
     ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),

@@ -13,15 +13,21 @@ from treadle.ir import (
     Block,
     Dim,
     Model,
+    Optional,
     Shape,
     Symbol,
     Tensor,
     Type,
     Value,
     clone_with_new_values,
+    dim_symbols,
     typed,
     verified,
 )
+from treadle.ir import Sequence as SequenceType
+
+_FED = "input "
+"""The beginning of the names that `certain_facts` gives to the extents of inputs."""
 
 
 @verified
@@ -66,6 +72,12 @@ def certain_facts(model: Model, *, shared: bool = False) -> Mapping[Value, Fact]
     return run.facts
 
 
+def is_same_in_a_run(extent: Dim) -> bool:
+    """Whether an extent in `certain_facts` is a number, or one made of the inputs' extents."""
+    names = dim_symbols(extent)
+    return isinstance(extent, int) or (bool(names) and all(name.startswith(_FED) for name in names))
+
+
 def block_facts(model: Model, block: Block, types: Sequence[Type | None]) -> Mapping[Value, Fact]:
     """Facts of a block of the model whose params have these types; declarations are ignored."""
     run = Inference(model, infer_block)
@@ -74,7 +86,7 @@ def block_facts(model: Model, block: Block, types: Sequence[Type | None]) -> Map
 
 
 def _fed(param: Value, default: Fact | None, shared: bool) -> Fact:
-    type_ = _input(param, default).type
+    type_ = _of_any_elements(_input(param, default).type)
 
     def extent(axis: int, dim: Dim) -> Dim:
         if isinstance(dim, int):
@@ -82,7 +94,7 @@ def _fed(param: Value, default: Fact | None, shared: bool) -> Fact:
         if not isinstance(type_, Tensor):
             return None
         is_named = shared and isinstance(dim, Symbol)
-        return Symbol(f"input {dim}" if is_named else f"input {param.name}.{axis}")
+        return Symbol(f"{_FED}{dim}" if is_named else f"{_FED}{param.name}.{axis}")
 
     def extents(shape: Shape | None) -> Shape | None:
         return None if shape is None else tuple(extent(k, dim) for k, dim in enumerate(shape))
@@ -97,3 +109,13 @@ def _input(param: Value, default: Fact | None) -> Fact:
     """
     said = None if default is None else without_shapes(default.type)
     return Fact(meet_types(param.declared, said))
+
+
+def _of_any_elements(type_: Type | None) -> Type | None:
+    """The type, with lists of elements of any extents: files declare those of the first one."""
+    match type_:
+        case SequenceType():
+            return map_shapes(type_, lambda shape: None if shape is None else (None,) * len(shape))
+        case Optional():
+            return replace(type_, element=_of_any_elements(type_.element))
+    return type_

@@ -87,3 +87,65 @@ def test_narrow_parts_stay_with_onnxruntime(dtype):
     assert made.run(None, {"a": a, "b": a[:0]})[0].tolist() == a.tolist()
     with pytest.raises(TreadleError):
         made.run(None, {"a": a, "b": np.ones((1, 0), np.float32)})
+
+
+FED = "y = ConcatFromSequence <axis = 0, new_axis = 1> (s)"
+
+
+@pytest.mark.parametrize("declared", ["seq(float[2]) s", "seq(float[n]) s"])
+def test_elements_that_are_fed_may_be_empty(declared):
+    made = session(declared, FED)
+    a = np.ones(2, np.float32)
+    with pytest.raises(TreadleError):
+        made.run(None, {"s": [a, a[:0]]})
+    assert made.run(None, {"s": [a, a]})[0].tolist() == [[1, 1], [1, 1]]
+
+
+STACKED = """
+    e = SequenceEmpty ()
+    k = Shape <end = 1> (a)
+    r = Squeeze (k)
+    s = Loop (r, , e) <body = b (int64 i, bool c, seq(float[n]) t) => (bool d, seq(float[n]) u) {
+      d = Identity (c)
+      x = PICKED
+      u = SequenceInsert (t, x)
+    }>
+    y = ConcatFromSequence <axis = AXIS, new_axis = NEW> (s)"""
+
+
+def stacked(picked, axis, new_axis):
+    return STACKED.replace("PICKED", picked).replace("AXIS", axis).replace("NEW", new_axis)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 0), (1, 4)])
+@pytest.mark.parametrize(("axis", "new_axis"), [("0", "1"), ("1", "1"), ("-1", "1"), ("0", "0")])
+def test_rows_of_an_input_stay_with_onnxruntime(axis, new_axis, shape, rng):
+    engines = ("onnxruntime", "interp")
+    made = session("float[n, m] a", stacked("Gather (a, i)", axis, new_axis), engines=engines)
+    (region,) = made.plan.main.regions
+    assert region.engine == "onnxruntime"
+    a = rng.standard_normal(shape).astype(np.float32)
+    wanted = (np.stack if new_axis == "1" else np.concatenate)([*a], int(axis))
+    assert made.run(None, {"a": a})[0].tolist() == wanted.tolist()
+
+
+CUT = "Slice (a, zero, stop)"
+UNEVEN = "zero = Constant <value_ints = [0]> () stop = Unsqueeze (i, zero) "
+
+
+@pytest.mark.parametrize("new_axis", ["0", "1"])
+def test_slices_of_other_lengths_do_not(new_axis):
+    """The first is empty; as rows of a matrix they fit along axis 0, but not as its layers."""
+    nodes = stacked(CUT, "1", new_axis).replace("x = Slice", UNEVEN + "x = Slice")
+    made = session("float[n, m] a", nodes, engines=("onnxruntime", "interp"))
+    assert "interp" in [region.engine for region in made.plan.main.regions]
+    with pytest.raises(TreadleError):
+        made.run(None, {"a": np.ones((2, 3), np.float32)})
+
+
+def test_lists_of_matrices_declared_as_rows_are_joined_by_interp():
+    made = session("seq(float[n]) s", "y = ConcatFromSequence <axis = 0> (s)")
+    a = np.ones((3, 2), np.float32)
+    assert made.run(None, {"s": [a, a[:0]]})[0].shape == (3, 2)
+    with pytest.raises(TreadleError):
+        made.run(None, {"s": [a, np.ones((0, 5), np.float32)]})

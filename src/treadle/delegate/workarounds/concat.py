@@ -8,6 +8,9 @@ number of elements:
 
 Extents that are one symbol are equal if the inputs of the region agree about it. That is looked at
 where an input is empty: no other call can have the fault.
+
+ConcatFromSequence has the fault too. It is declined unless the extents of the elements are the same
+in every run: numbers, or extents of the model's inputs.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from functools import reduce
 from typing import Any
 
 from treadle.delegate.export_scope import ExportScope
-from treadle.ir import Dim, Leaf, Operands, Shape, Tensor, Value, show_dim
+from treadle.infer import certain_facts, is_same_in_a_run
+from treadle.ir import Dim, Leaf, Model, Operands, Optional, Shape, Tensor, Type, Value, show_dim
+from treadle.ir import Sequence as SequenceType
 
-__all__ = ["Named", "named_extents", "while_inputs_agree", "with_fitting_parts"]
+__all__ = ["Named", "join_refusal", "named_extents", "while_inputs_agree", "with_fitting_parts"]
 
 Named = Mapping[str, tuple[str, ...]]
 """The extents of inputs as text, by the input's name."""
@@ -41,6 +46,42 @@ def with_fitting_parts(
         draft.shared.has_symbols |= not numbers
         return results
     return tuple(_checked(draft, operands, value) for value in results)
+
+
+def join_refusal(step: Leaf, model: Model) -> str:
+    """Why a ConcatFromSequence is declined; "" if its elements always fit, and for other steps."""
+    source = step.operands[0] if step.op == "ConcatFromSequence" and not step.domain else None
+    if source is None:
+        return ""
+    has_lists = any(isinstance(param.type, SequenceType | Optional) for param in model.main.params)
+    if _has_elements(_element(source.inferred)) and not has_lists:
+        return ""
+    fact = certain_facts(model).get(source)
+    if fact is not None and all(map(is_same_in_a_run, _joined(step, fact.type))):
+        return ""
+    return "onnxruntime joins empty tensors that do not fit"
+
+
+def _joined(step: Leaf, type_: Type | None) -> Sequence[Dim]:
+    """The extents that all elements of a sequence must have in common to be joined.
+
+    One axis alone fits at any length; but elements of a fed list may have more than it declares.
+    """
+    shape = _element(type_)
+    axis, is_new = (step.attributes.get(name) for name in ("axis", "new_axis"))
+    if shape is None or axis is None or not isinstance(axis.value, int):
+        return (None,)
+    if (is_new is not None and is_new.value) or len(shape) == 1:
+        return shape
+    if not -len(shape) <= axis.value < len(shape):
+        return (None,)
+    at = axis.value % len(shape)
+    return (*shape[:at], *shape[at + 1 :])
+
+
+def _element(type_: Type | None) -> Shape | None:
+    element = type_.element if isinstance(type_, SequenceType) else None
+    return element.shape if isinstance(element, Tensor) else None
 
 
 def _checked(draft: ExportScope, operands: Operands, result: Value | None) -> Value | None:
