@@ -91,16 +91,19 @@ def is_well_formed(leaf: Leaf) -> bool:
     schema = ops.schema(leaf.domain, leaf.op, leaf.version)
     if schema is None:
         return leaf.domain != "" or ops.contrib_operator("", leaf.op, leaf.version) is not None
-    counts = (
+    if not (
         schema.min_inputs <= len(leaf.operands) <= schema.max_inputs
         and schema.min_outputs <= len(leaf.results) <= schema.max_outputs
-    )
-    return counts and all(
-        leaf.attributes[name].kind is rule.kind
-        if name in leaf.attributes
-        else not rule.required or rule.kind in _GRAPHS
-        for name, rule in schema.attributes.items()
-    )
+    ):
+        return False
+    for name, rule in schema.attributes.items():
+        given = leaf.attributes.get(name)
+        if given is None:
+            if rule.required and rule.kind not in _GRAPHS:
+                return False
+        elif given.kind is not rule.kind:
+            return False
+    return True
 
 
 def constant_of(leaf: Leaf) -> Fact:
@@ -122,9 +125,10 @@ def with_attributes(leaf: Leaf, given: Mapping[str, Attribute]) -> Leaf:
 
     A reference to an attribute that the call leaves out is removed.
     """
-    if not any(isinstance(a.value, Reference) for a in leaf.attributes.values()):
-        return leaf
-    return replace(leaf, attributes=resolved(leaf.attributes, given))
+    for attribute in leaf.attributes.values():
+        if isinstance(attribute.value, Reference):
+            return replace(leaf, attributes=resolved(leaf.attributes, given))
+    return leaf
 
 
 def resolved(

@@ -49,6 +49,7 @@ from treadle.ir.rewrite import (
     map_steps,
     substitute,
     with_operands,
+    with_path,
     with_results,
 )
 from treadle.ir.roles import Carried, Condition, Invariant, Iteration, Role, Sliced, Stacked
@@ -199,6 +200,7 @@ __all__ = [
     "walk",
     "walk_block",
     "with_operands",
+    "with_path",
     "with_results",
     "without_omitted_end",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
-from treadle.ir.values import Value
+from treadle.ir.values import Info, Value
 
 Substitution = Mapping[Value, Value | None]
 
@@ -41,6 +41,21 @@ def with_results(step: Step, by: Substitution) -> Step:
     if isinstance(step, Leaf):
         return _leaf(step, step.operands, results, {})
     return replace(step, results=results)
+
+
+def with_path(step: Step, path: str) -> Step:
+    """The step with another path in its file."""
+    old = step.info
+    info = Info(
+        old.name, old.doc, old.metadata, old.domain, old.op, old.version, old.overload, path,
+        old.attributes, old.kept,
+    )  # fmt: skip
+    if not isinstance(step, Leaf):
+        return replace(step, info=info)
+    return Leaf(
+        step.domain, step.op, step.version, step.operands, step.results, step.attributes,
+        step.blocks, step.captures, info,
+    )  # fmt: skip
 
 
 def _leaf(leaf: Leaf, operands: Operands, results: Operands, by: Substitution) -> Leaf:

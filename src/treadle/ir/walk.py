@@ -7,6 +7,7 @@ attribute. Functions are walked on their own: `local::gelu/mul_2`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.ir.graph import Block, Branch, Call, Leaf, Loop, Model, Operands, Step
@@ -55,7 +56,12 @@ def version_of(step: Step) -> int:
 
 def path_segment(operator: str, position: int) -> str:
     """The part of a path that names a step of this operator: `add_7`."""
-    return f"{visible(operator).lower()}_{position}"
+    return f"{_word(operator)}_{position}"
+
+
+@lru_cache(1024)
+def _word(operator: str) -> str:
+    return visible(operator).lower()
 
 
 def step_path(block_path: str, step: Step, position: int) -> str:

@@ -26,6 +26,7 @@ from treadle.ir import (
     step_path,
     substitute,
     with_operands,
+    with_path,
 )
 from treadle.limits import poll
 
@@ -75,7 +76,7 @@ def assign_paths(block: Block, path: str) -> Block:
     def placed(step: Step, position: int) -> Step:
         here = f"{path}/{path_segment(operator_of(step), position)}"
         moved = map_bodies(step, lambda name, body: assign_paths(body, f"{here}.{name}"))
-        return replace(moved, info=replace(moved.info, path=here))
+        return with_path(moved, here)
 
     steps = tuple(placed(step, position) for position, step in enumerate(block.steps))
     return replace(block, steps=steps)
@@ -96,7 +97,7 @@ def _part(
         if value in kept:
             return kept[value]
         name = names.fresh(f"{prefix}/{value.name}") if value in outermost else value.name
-        return replace(value, name=name, inferred=None)
+        return Value(name, value.declared, None, value.doc, value.metadata, value.kept)
 
     outermost = frozenset(block_values(inner))
     part = clone_with_new_values(replace(inner, results=tuple(v for _, v in wanted)), renewed)

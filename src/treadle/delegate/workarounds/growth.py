@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf, prod
 from operator import le
 from typing import Any
@@ -199,13 +200,18 @@ def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
     They are those of a first call, which then infers nothing.
     """
     shapes = [static_shape(value) for value in block.params]
+    if None in shapes:
+        return
     made = (value for visit in walk_block(block) for value in visit.step.results if value)
     fixed = (constant.value for constant in block.constants)
-    sizes = [_known_size(value) for value in (*block.params, *fixed, *made)]
-    if None not in shapes and None not in sizes:
-        known = tuple(shape for shape in shapes if shape is not None)
-        largest = max((size for size in sizes if size is not None), default=0.0)
-        yield known, max(largest, _temporaries(block, {}))
+    largest = 0.0
+    for value in chain(block.params, fixed, made):
+        size = _known_size(value)
+        if size is None:
+            return
+        largest = max(largest, size)
+    known = tuple(shape for shape in shapes if shape is not None)
+    yield known, max(largest, _temporaries(block, {}))
 
 
 def _known_size(value: Value) -> float | None:
