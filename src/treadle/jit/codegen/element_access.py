@@ -48,8 +48,7 @@ from treadle.jit.schedule.storage import Storage, StorageMap
 class ElementAccess:
     """The location of every node's elements while a kernel is emitted.
 
-    `bounds` are the bounds of an index into a Concat. `columns` are items of this iteration that
-    were copied to make their elements contiguous.
+    `bounds` are the bounds of an index into a Concat.
     """
 
     builder: FunctionBuilder
@@ -63,7 +62,6 @@ class ElementAccess:
     exact: frozenset[SymbolicDim] = frozenset()
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
-    columns: dict[Node, Buffer] = field(default_factory=dict)
     bounds: dict[Index, tuple[int, int]] = field(default_factory=dict)
     anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
@@ -132,8 +130,6 @@ class ElementAccess:
     def _read(self, node: Node, index: Indices) -> Any:
         if node in self.registers and node.is_single:
             return self.registers[node][0]
-        if node in self.columns and node not in self.anew:
-            return self.load(self.columns[node], index)
         if self.storage_of(node) is Storage.INLINE or node in self.anew or (
             node not in self.buffers and self.storage_of(node) in (Storage.NEST, Storage.REGISTERS)
             and node not in self.registers
@@ -243,7 +239,7 @@ class ElementAccess:
 
     def is_flat(self, node: Node) -> bool:
         """Whether the node can be read by a row-major position."""
-        return self.order.is_flat(node, self.columns.keys() - self.anew)
+        return self.order.is_flat(node)
 
     def is_in_memory(self, node: Node) -> bool:
         """Whether all elements are already in memory."""

@@ -44,7 +44,6 @@ from treadle.jit.codegen.loops.register_tile import emit_register_tiles
 from treadle.jit.codegen.loops.strip_mining import strip_mined
 from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
-from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.safepoint import counted_at_once, safepoint
 from treadle.jit.codegen.scalar import functions
@@ -98,7 +97,6 @@ def _run(
     stop, again = w.variable(I64, limit), None
     if isinstance(strategy, ParallelPrefix):
         again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
-    items = column_tiles.begin(context, node)
     is_plain = not isinstance(strategy, Wavefront | ParallelPrefix)
     iterations = clock.begin_iterations(context, node, limit) if is_plain else None
     head, body, after = (
@@ -117,7 +115,7 @@ def _run(
             iteration_limit.consume_iterations(context, node, 1, i)
         clock.begin_iteration(context, iterations, i)
         with context.access.scope():
-            goes_on = emit_iteration(context, node, op, i, stacks, items, emit_block)
+            goes_on = emit_iteration(context, node, op, i, stacks, emit_block)
             memory_limit.after(context, weight, i)
         b.store(b.add(i, llvm.Constant(I64, 1), flags=("nsw", "nuw")), counter)
         if goes_on is None:
@@ -222,14 +220,12 @@ def emit_iteration(
     op: Loop,
     index: Any,
     stacks: list[StackedOutput],
-    items: list[column_tiles.Items],
     emit_block: EmitBlock,
 ) -> Any:
     """One iteration; returns whether the loop continues, None for always."""
     safepoint(context, node)
     context.access.counters[op.body] = index
     double_buffer.load(context, op)
-    column_tiles.load(context, items)
     for number, state in enumerate(op.states):
         if state in context.carried.delay_lines:
             context.carried.delay_lines[state].storage_of(context, state, index)
@@ -253,8 +249,6 @@ def emit_iteration(
     for stack, room in rooms:
         if stack.element not in stacked:
             copy_node(context, stack.element, room, op.body)
-    for stack in stacks:
-        stack.put(context, index)
     _carry(context, node, op)
     return goes_on
 
@@ -337,5 +331,4 @@ def end_loop(
     for number, each in enumerate(op.stacks, start=len(op.states)):
         context.results.dims[node, number, each.axis] = count
     for stack in stacks:
-        stack.put_rest(context, count)
         context.results.values[node, stack.number] = stack.whole(context, node)

@@ -24,7 +24,6 @@ _WAYS = {
     "unjoined": "concats elided: their operands are read piece by piece",
     "laid_out": "matrices packed for their products before the loop",
     "ahead": "matrix products batched over iterations",
-    "columns": "scan items that are columns in memory, transposed in tiles",
     "tiled": "loops tiled: all iterations of a part of the elements at a time",
     "register_tiled": "loops in register tiles: carried arrays stay in vector registers",
     "antidiagonals": "nested loops computed by antidiagonals (wavefront)",

@@ -35,7 +35,6 @@ from treadle.jit.schedule.cost_model import (
     widest,
 )
 from treadle.jit.schedule.fusion import Nest
-from treadle.jit.schedule.layouts.columns import tile_lanes
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
 from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, items_in_chunks, nest_chunk
@@ -58,6 +57,11 @@ _MOST_MASKED = 128
 """The elements of a row from which what is left of it hardly matters."""
 _MOST_RESTS = 2
 """The elements after the last whole vector of a row, for each vector, that cost less than masks."""
+_TILE_LANES, _MOST_TILE_LANES = ((4, 1 << 14), (8, 1 << 18)), 16
+"""The width of a tile, and the bytes of the largest matrix that has it: half of L1, a part of L2.
+
+LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
+"""
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several vectors are computed independently."""
 
@@ -197,6 +201,14 @@ def _flat(nanoseconds: float, node: Node, threshold: int) -> Parallelism:
     """By row-major position, or by index where memory has gaps."""
     found = all_as_one(nanoseconds, node.size if node.is_static else None, threshold)
     return replace(found, by_index=in_rows(nanoseconds, node.shape, threshold))
+
+
+def tile_lanes(node: Node, vector_bytes: int) -> int:
+    """The width of a tile of a transposition: a wide one has more code, and pays in large ones."""
+    item = node.dtype.numpy.itemsize
+    size = prod(extent for extent in node.shape if isinstance(extent, int)) * item
+    lanes = (lanes for lanes, most in _TILE_LANES if node.is_static and size <= most)
+    return min(max(vector_bytes // item, 4), next(lanes, _MOST_TILE_LANES))
 
 
 def _with_tiles(found: Parallelism, node: Node, threshold: int, vector_bytes: int) -> Parallelism:

@@ -6,7 +6,6 @@
     distributed   the products that are computed for many iterations at once
     packings      the matrices that are copied to an aligned layout before each loop
     order         which values are in memory in row-major order
-    columns       items and stacked outputs of loops that are transposed in tiles
     concats       operands that are computed in the memory of their Concat
     in_results    values that are computed in the memory of a result
     reused        values that take over the memory of others
@@ -39,7 +38,6 @@ from treadle.jit.schedule.carried_storage import (
 from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
-from treadle.jit.schedule.layouts.columns import Columns, columns_of
 from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, storage_of_carried
 from treadle.jit.schedule.layouts.packing import Packing, packings
@@ -73,7 +71,6 @@ class Schedule:
     distributed: Mapping[Node, Distribution]
     packings: Mapping[Node, tuple[Packing, ...]]
     order: MemoryOrder
-    columns: Mapping[Node, Columns]
     concats: ConcatOperands
     in_results: Mapping[Node, int]
     reused: ReusedMemory
@@ -95,10 +92,6 @@ class Schedule:
         Found when it is asked for, by `explain`; code is generated without it.
         """
         return producers(self.kernel).kept
-
-    def columns_of(self, loop: Node) -> Columns:
-        """The columns of a loop; one that a strategy has made has none."""
-        return self.columns.get(loop, Columns())
 
     def steps_of(self, block: Block) -> tuple[Step, ...]:
         """The steps of a block; one that a strategy has made carries nothing."""
@@ -167,11 +160,6 @@ def schedule_kernel(
     parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms)
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
-    columns = {
-        node: columns_of(node, kernel, order)
-        for node, of in loops.items()
-        if not isinstance(of.strategy, Tiling)
-    }
     return Schedule(
         storage,
         loops,
@@ -179,7 +167,6 @@ def schedule_kernel(
         {node: of for node, of in distributed.items() if isinstance(products[node], Panels)},
         packed.made,
         order,
-        columns,
         concats,
         own,
         reused_memory(kernel, order, found, blocks, own),

@@ -130,8 +130,6 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     for product, made in schedule.distributed.items():
         if product.home is node.op.body:
             yield f"distributed: {words_of([product])}, {made.steps} iterations at once"
-    columns = str(schedule.columns_of(node))
-    yield from [f"columns, transposed in tiles: {columns}"] * bool(columns)
     yield from (f"packed before it: {packing}" for packing in schedule.packings.get(node, ()))
     for producer, (loop, why) in schedule.unsunk_producers.items():
         if loop is node:

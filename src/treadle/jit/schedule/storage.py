@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.traversal import all_nodes, is_run_once, yielded
+from treadle.jit.kernel.traversal import all_nodes, is_run_once, stack_of, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 from treadle.jit.schedule.layouts.windows import filters_windows
@@ -161,7 +161,11 @@ def _place(
     if is_small and (is_result or not _is_read_by_nests(node, readers, storage_of)):
         return Storage.REGISTERS
     if isinstance(node.op, ScanSlice | View | Reshape | Iota):
-        is_kept = _is_packed(node, readers) or _is_laid_out(node, readers, storage_of)
+        is_kept = (
+            _is_packed(node, readers)
+            or _is_laid_out(node, readers, storage_of)
+            or _is_transposed(node, readers)
+        )
         return Storage.BUFFER if is_kept else Storage.INLINE
     if isinstance(node.op, Elementwise) or written_out_terms(node):
         is_fused = not is_result and _is_inlined(node, readers, storage_of)
@@ -263,6 +267,18 @@ def _is_laid_out(node: Node, readers: list[Node], storage_of: Mapping[Node, Stor
     return any(
         isinstance(each.op, Reshape) and storage_of[each] is Storage.INLINE for each in readers
     )
+
+
+def _is_transposed(node: Node, readers: list[Node]) -> bool:
+    """Whether a transposition of many columns is made as a whole: loops slice it, or stack it."""
+    axes = transposed_axes(node)
+    if axes is None:
+        return False
+    is_sliced = any(
+        isinstance(each.op, ScanSlice) and each.op.axis == axes[0] and each.home is not node.home
+        for each in readers
+    )
+    return is_sliced or (bool(readers) and stack_of(node.operands[0]) is not None)
 
 
 def transposed_axes(node: Node) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ the kernel fails if another iteration differs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -28,10 +28,8 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
-from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.kernel.ir import Loop, Node, Result, Stack
 from treadle.jit.kernel.traversal import is_inside
-from treadle.jit.schedule.layouts.columns import tile_width
 from treadle.jit.schedule.loops.facts import grows
 
 _FIRST_CAPACITY = 64
@@ -55,7 +53,6 @@ class StackedOutput:
     scratch: HeapBuffer | None = None
     rows: Any = None
     inner: Mapping[int, Any] = field(default_factory=dict)
-    rows_of_columns: Buffer | None = None
 
     @property
     def element(self) -> Node:
@@ -64,53 +61,12 @@ class StackedOutput:
 
     def room(self, context: CodegenContext, index: Any) -> Buffer:
         """The memory for this iteration's element."""
-        if self.rows_of_columns is not None:
-            b, width = context.builder.builder, context.builder.index(self._width(context))
-            number = b.urem(index, width)
-            if self.stack.reverse:
-                number = b.sub(b.sub(width, context.builder.index(1)), number)
-            return column_tiles.row(context, self.rows_of_columns, number)
         if self.memory is not None:
             return self._place(context, self.memory, index)
         self._expect_alike(context, index)
         shape = self._element_shape(context)
         self._grow(context, index, shape)
         return self._place(context, self._growing(context, shape), index)
-
-    def _width(self, context: CodegenContext) -> int:
-        return tile_width(self.element, context.builder.target.vector_bytes)
-
-    def put(self, context: CodegenContext, index: Any) -> None:
-        """At the end of iteration i, move buffered columns to the stack once a tile is full."""
-        if self.rows_of_columns is None:
-            return
-        b, width = context.builder.builder, context.builder.index(self._width(context))
-        done = b.add(index, context.builder.index(1))
-        is_last = b.icmp_unsigned("==", b.urem(done, width), context.builder.index(0))
-        with b.if_then(is_last), context.access.scope():
-            self._put(context, done, width)
-
-    def put_rest(self, context: CodegenContext, count: Any) -> None:
-        """After `count` iterations, move the remaining buffered columns."""
-        if self.rows_of_columns is None:
-            return
-        with context.access.scope():
-            self._put(
-                context,
-                count,
-                context.builder.builder.urem(count, context.builder.index(self._width(context))),
-            )
-
-    def _put(self, context: CodegenContext, done: Any, count: Any) -> None:
-        assert self.rows_of_columns is not None
-        assert self.memory is not None
-        b, own = context.builder.builder, self.rows_of_columns
-        first = b.sub(done, count)
-        if self.stack.reverse:
-            first = b.sub(self.limit, done)
-            unused = b.sub(context.builder.index(self._width(context)), count)
-            own = replace(own, pointer=column_tiles.row(context, own, unused).pointer)
-        column_tiles.store(context, self.element, own, self.memory, self.stack.axis, first, count)
 
     def _place(self, context: CodegenContext, whole: Buffer, index: Any) -> Buffer:
         axis, b = self.stack.axis, context.builder.builder
@@ -185,8 +141,7 @@ def stacked_outputs(
     for number, stack in enumerate(op.stacks, start=len(op.states)):
         part = result_node(context, node, number) or _measured(context, node, number, op, stack)
         if part is not None:
-            is_column = number in context.schedule.columns_of(node).stacks
-            found.append(_stacking(context, part, number, op, stack, limit, is_column))
+            found.append(_stacking(context, part, number, op, stack, limit))
     return found
 
 
@@ -207,12 +162,10 @@ def _stacking(
     op: Loop,
     stack: Stack,
     limit: Any,
-    is_column: bool,
 ) -> StackedOutput:
     if not grows(part):
         memory = allocate(context, part)
-        own = column_tiles.rows(context, stack.element) if is_column else None
-        return StackedOutput(part, number, stack, memory.scope, limit, memory, rows_of_columns=own)
+        return StackedOutput(part, number, stack, memory.scope, limit, memory)
     none = llvm.Constant(I64, 0)
     inner = {
         axis: context.builder.variable(I64, none)
@@ -247,7 +200,6 @@ def recorded_results(
         for each in stacks
         if each.part in context.schedule.in_results
         and each.memory is not None
-        and each.rows_of_columns is None
         and each.stack.axis == 0
         and not each.stack.reverse
     ]

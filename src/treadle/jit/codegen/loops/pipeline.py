@@ -35,7 +35,6 @@ from treadle.jit.codegen.loop import (
     most_trips,
     trip_limit,
 )
-from treadle.jit.codegen.ops import column_tiles
 from treadle.jit.codegen.ops.matmul_packing import packed_matrices
 from treadle.jit.codegen.parallel import handed, run_parts
 from treadle.jit.codegen.safepoint import poll_after
@@ -115,14 +114,13 @@ def _begin(context: CodegenContext, stage: Stage, emit_block: EmitBlock) -> _Beg
         if stack.memory is not None:
             context.access.buffers[stack.part] = stack.memory
     double_buffer.begin(context, node)
-    items = column_tiles.begin(context, node)
     with _function(context, "stage", I64, [POINTER, I64, I64]) as (own, outer):
         leave = Exit(own.variable(I64, own.index(0)), own.function.append_basic_block("leave"))
         _, first, last = own.function.args
         with _inside(context, leave), own.range(own.builder.sub(last, first)) as number:
             index = own.add(first, number)
             with context.access.scope():
-                emit_iteration(context, node, op, index, stacks, items, emit_block)
+                emit_iteration(context, node, op, index, stacks, emit_block)
         own.builder.branch(leave.block)
         own.builder.position_at_end(leave.block)
         own.builder.ret(own.builder.load(leave.status, typ=I64))

@@ -20,8 +20,7 @@ from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_indices, parallel_range
 from treadle.jit.kernel.ir import Node, View, op_of
-from treadle.jit.schedule.layouts.columns import tile_lanes
-from treadle.jit.schedule.parallelism import Parallelism
+from treadle.jit.schedule.parallelism import Parallelism, tile_lanes
 from treadle.jit.schedule.storage import transposed_axes
 
 Indices = tuple[Index, ...]

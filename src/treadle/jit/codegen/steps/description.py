@@ -68,8 +68,6 @@ class StepDescription:
         if node in access.registers:
             memory = self.buffer(access.buffers[node]) if node in access.buffers else None
             return tuple(map(self._value, access.registers[node])), memory
-        if node in access.columns:
-            return self.buffer(access.columns[node])
         storage = access.storage_of(node)
         if node in self.members or storage is Storage.INLINE or node not in access.buffers:
             return self._computed(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import (
@@ -51,10 +51,10 @@ class MemoryOrder:
                 return all(extent == 1 for extent in node.shape[: axis or 0])
         return True
 
-    def is_flat(self, node: Node, rows: Collection[Node] = ()) -> bool:
-        """Whether a value can be read by a row-major position; `rows` are items copied to rows."""
+    def is_flat(self, node: Node) -> bool:
+        """Whether a value can be read by a row-major position."""
         kind = self.storage.storage_of[node]
-        if node.is_single or node in rows:
+        if node.is_single:
             return True
         if kind is Storage.REGISTERS:
             return isinstance(node.op, Constant) or node in self.storage.spilled
@@ -72,7 +72,7 @@ class MemoryOrder:
                     return False
             case Concat() | Reduce():
                 return False
-        return all(self.is_flat(each, rows) for each in read)
+        return all(map(self.is_flat, read))
 
     def has_rows(self, node: Node) -> bool:
         """Whether neighbouring elements along the last axis are neighbours in memory."""

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import treadle
-from tests.jit.native import HEAD, WORDS, check, natives
+from tests.jit.native import HEAD, WORDS, check
 from tests.values import assert_same
-from treadle.jit.runtime.invoke import CompiledKernel
 
 TRIPS = (0, 1, 2, 5, 15, 16, 17, 33, 64)
 
@@ -83,12 +82,6 @@ def test_a_known_length(rng: np.random.Generator) -> None:
         check(text, feeds(rng, (48,), 1, trips, "float32"))
 
 
-def test_explain_says_so(rng: np.random.Generator) -> None:
-    session = treadle.InferenceSession(HEAD + scan("40", "40,T", "float32", axis=1))
-    session.run(None, feeds(rng, (40,), 1, 20, "float32"))
-    assert "items that are columns in memory" in session.explain()
-
-
 TRANSPOSED = """g (float[40,T] xs, float[40] h0) => (float[40] last, float[T,40] all) {
   rows = Transpose (xs)
   last, all = Scan (h0, rows) <num_scan_inputs = 1,
@@ -150,11 +143,3 @@ def test_sliced_columns_as_operands_of_matmul(rng: np.random.Generator) -> None:
     for trips in TRIPS:
         given = feeds(rng, (1, 64), 2, trips, "float32")
         check(text, {**given, "w": whole_numbers(rng, (64, 64), "float32")})
-
-
-def test_a_small_scan_has_no_column_tiles(rng: np.random.Generator) -> None:
-    session = treadle.InferenceSession(HEAD + scan("5", "5,T", "float32", axis=1))
-    session.run(None, feeds(rng, (5,), 1, 20, "float32"))
-    made = [each for native in natives(session) for each in native.cache.compiled.values()]
-    kernels = [each for each in made if isinstance(each, CompiledKernel)]
-    assert [dict(each.code.counts).get("columns", 0) for each in kernels] == [0]
