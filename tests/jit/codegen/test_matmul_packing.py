@@ -58,7 +58,7 @@ def test_a_copy_made_on_one_side_of_a_branch_is_not_read_behind_it(taken, rng):
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 9), (9, 2), (2, 2), (9, 9)])
-def test_a_copy_that_a_loop_of_few_iterations_skips_is_not_read_by_the_next(first, second, rng):
+def test_a_loop_reads_the_copy_that_was_made_before_another(first, second, rng):
     check(FEW, feed(rng, x=first, y=second))
 
 

@@ -35,7 +35,8 @@ def in_chunks(
     is_even = isinstance(rows, int) and rows % size == 0
     with b.range(chunks) as number, context.access.scope():
         first = b.multiply(number, size)
-        count: Index = size if is_even else _least(context, size, rows, first)
+        left = size if is_even else b.builder.sub(b.index(rows), b.index(first))
+        count = b.least(left, size)
         _poll(context, (count, *row))
         yield first, count
 
@@ -60,29 +61,6 @@ def moved_along(
     if not index:
         return ()
     return (*index[:axis], context.builder.add(first, index[axis]), *index[axis + 1 :])
-
-
-@contextmanager
-def columns_in_parts(
-    context: CodegenContext, rows: Index, inner: Index, columns: int, part: int
-) -> Iterator[tuple[Index, int]]:
-    """(first, count) of the columns of a product to compute: all, or those of an equal part."""
-    b = context.builder
-    if not part or is_in_parallel_part(context) or context.tile is not None:
-        yield 0, columns
-        return
-    with b.range(columns // part) as number, context.access.scope():
-        first = b.multiply(number, part)
-        _poll(context, (part, rows, inner))
-        yield first, part
-
-
-def _least(context: CodegenContext, size: int, rows: Index, first: Index) -> Index:
-    """The rows that are left, at most a whole chunk."""
-    b = context.builder.builder
-    left = b.sub(context.builder.index(rows), context.builder.index(first))
-    whole = llvm.Constant(I64, size)
-    return b.select(b.icmp_signed("<", left, whole), left, whole)
 
 
 def _poll(context: CodegenContext, extents: tuple[Index, ...]) -> None:

@@ -44,7 +44,7 @@ from treadle.jit.codegen.loops.register_tile import emit_register_tiles
 from treadle.jit.codegen.loops.strip_mining import strip_mined
 from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
-from treadle.jit.codegen.ops.matmul_packing import packed_matrices
+from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import counted_at_once, safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, Loop, Node, op_of, static_shape
@@ -61,12 +61,12 @@ _NO_LIMIT = 2**63 - 1
 
 def emit_loop(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
     """Emit the loop; its results go to `context.results`."""
-    with packed_matrices(context, node, most_trips):
-        _spend(context, node)
-        weight = memory_limit.begin(context, node, _told(context, node))
-        with timed_loop(context, node), tiles(context, node), counted_at_once(context, node):
-            _run(context, node, emit_block, weight)
-        memory_limit.end(context, weight)
+    pack_matrices(context, node, most_trips)
+    _spend(context, node)
+    weight = memory_limit.begin(context, node, _told(context, node))
+    with timed_loop(context, node), tiles(context, node), counted_at_once(context, node):
+        _run(context, node, emit_block, weight)
+    memory_limit.end(context, weight)
 
 
 def _run(

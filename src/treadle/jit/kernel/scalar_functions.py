@@ -68,8 +68,7 @@ class ScalarFunction:
 
     `has_float64_code`: float64 has code in the kernel; otherwise the C library is called for each
     element. `is_associative`: as a function of numbers that are not rounded; `rounds`: results of
-    floats are rounded. `vectors`: for strategies that compute several elements at once
-    (`codegen/scalar/vector_forms.py` has what differs from the code for one element).
+    floats are rounded. `vectors`: for strategies that compute several elements at once.
     """
 
     operand_count: int

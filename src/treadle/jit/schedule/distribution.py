@@ -18,28 +18,22 @@ from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, ScanSlice, Take, 
 from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.schedule.access import AffineIndex, counter
 from treadle.jit.schedule.op_accesses import accesses_of
-from treadle.jit.schedule.storage import Storage, StorageMap, stored_transpose
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 _MIN_STEPS, _MAX_STEPS, _MAX_STACKED_STEPS = 8, 64, 16
 """The iterations at once; the last for items that another loop stacks, which may run at the same
 time (pipelines.py): two threads run four LSTMs of 128 1.9 times as fast as one, with 64 1.7 times.
 """
-_FEW = 3
-"""Iterations up to which a matrix is not transposed: each reads it as it is stored."""
 _CACHED_ELEMENTS = 32_768
 """The elements of all products that are computed at once."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Distribution:
-    """The nodes from the left operand of a product to the item, and the iterations at once.
-
-    A loop of up to `few` iterations multiplies by the rows of the matrix as it is stored.
-    """
+    """The nodes from the left operand of a product to the item, and the iterations at once."""
 
     between: tuple[Node, ...]
     steps: int
-    few: int
 
 
 def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distribution]:
@@ -51,7 +45,7 @@ def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distr
             is_stacked = stack_of(between[-1].operands[0]) is not None
             most = _MAX_STACKED_STEPS if is_stacked else _MAX_STEPS
             steps = min(max(_CACHED_ELEMENTS // node.size, _MIN_STEPS), most)
-            found[node] = Distribution(between, steps, _FEW if stored_transpose(node) else 0)
+            found[node] = Distribution(between, steps)
     return found
 
 

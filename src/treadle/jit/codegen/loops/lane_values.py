@@ -7,6 +7,7 @@ the number of the iteration and the item of a loop are in each lane, the strateg
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -14,9 +15,10 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Indices
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.llvm_types import I8, memory_type
-from treadle.jit.codegen.scalar import vector_forms
-from treadle.jit.kernel.ir import Block, Node, Reshape, View
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.llvm_types import I8, I32, I64, memory_type, undefined
+from treadle.jit.codegen.scalar import functions
+from treadle.jit.kernel.ir import Block, Elementwise, Node, Reshape, View, op_of
 
 
 @dataclass(eq=False, slots=True)
@@ -57,8 +59,12 @@ class LaneValues:
         found = self.own(node)
         if found is not None:
             return found
+        apply = partial(functions.apply, self.context.builder, op_of(node, Elementwise).function)
         chain = self.context.access.chains.get(node)
-        return vector_forms.mapped(self.context.builder, node, chain, self.of)
+        if chain is not None:
+            return reduce(partial(apply, (node.dtype,) * 2, node.dtype), map(self.of, chain))
+        dtypes = tuple(operand.dtype for operand in node.operands)
+        return apply(dtypes, node.dtype, *map(self.of, node.operands))
 
     def loaded(self, buffer: Buffer, index: Indices) -> Any:
         """Neighbouring elements of a memory, from an index on."""
@@ -77,3 +83,16 @@ class LaneValues:
         address = buffer.pointer if index is None else access.address(buffer, index)
         stored = b.store(value, address, align=buffer.dtype.numpy.itemsize)
         access.aliases.mark(stored, buffer.scope)
+
+
+def lane_numbers(count: int) -> Any:
+    """0, 1, 2 ..."""
+    return llvm.Constant(llvm.VectorType(I64, count), list(range(count)))
+
+
+def shifted(builder: FunctionBuilder, vector: Any, first: Any) -> Any:
+    """Shift: every lane gets the value of the previous one; lane 0 gets `first`."""
+    count = vector.type.count
+    places = llvm.Constant(llvm.VectorType(I32, count), [0, *range(count - 1)])
+    moved = builder.builder.shuffle_vector(vector, undefined(vector.type), places)
+    return builder.builder.insert_element(moved, first, llvm.Constant(I32, 0))

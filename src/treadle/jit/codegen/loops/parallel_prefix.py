@@ -37,9 +37,8 @@ from treadle.jit.codegen.llvm_types import (
     undefined,
     zeros,
 )
-from treadle.jit.codegen.loops.lane_values import LaneValues
+from treadle.jit.codegen.loops.lane_values import LaneValues, lane_numbers
 from treadle.jit.codegen.safepoint import poll_after
-from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, ScanSlice, op_of
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
@@ -66,8 +65,7 @@ class _PrefixScan(LaneValues):
     def own(self, node: Node) -> Any:
         """The numbers of the iterations, and their items."""
         if isinstance(node.op, InductionVar):
-            numbers = vector_forms.lane_numbers(self.context.builder, self.lanes)
-            return self.context.builder.builder.add(self.many(self.first), numbers)
+            return self.context.builder.builder.add(self.many(self.first), lane_numbers(self.lanes))
         return _item(self, node) if isinstance(node.op, ScanSlice) else None
 
 

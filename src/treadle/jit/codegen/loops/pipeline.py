@@ -35,7 +35,7 @@ from treadle.jit.codegen.loop import (
     most_trips,
     trip_limit,
 )
-from treadle.jit.codegen.ops.matmul_packing import packed_matrices
+from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.parallel import handed, run_parts
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.codegen.threads.processor import MAX_PAUSES, clock, spin
@@ -79,8 +79,8 @@ def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitB
     b.store(w.index(0), _word(w, words, w.index(0), _STATUS))
     begun = []
     for stage in pipeline.stages:
-        with packed_matrices(context, stage.loop, most_trips):
-            begun.append(_begin(context, stage, emit_block))
+        pack_matrices(context, stage.loop, most_trips)
+        begun.append(_begin(context, stage, emit_block))
     limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
     b.store(limit, _word(w, words, w.index(0), _LIMIT))
     for number in range(len(begun)):

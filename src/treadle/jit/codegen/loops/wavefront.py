@@ -30,9 +30,8 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
-from treadle.jit.codegen.loops.lane_values import LaneValues
+from treadle.jit.codegen.loops.lane_values import LaneValues, lane_numbers, shifted
 from treadle.jit.codegen.safepoint import poll_after
-from treadle.jit.codegen.scalar import vector_forms
 from treadle.jit.kernel.ir import (
     Block,
     InductionVar,
@@ -69,8 +68,7 @@ class _Rows(LaneValues):
         if not isinstance(node.op, InductionVar):
             return None
         w = self.context.builder
-        columns = vector_forms.lane_numbers(w, self.lanes)
-        return w.builder.sub(self.many(w.index(self.step)), columns)
+        return w.builder.sub(self.many(w.index(self.step)), lane_numbers(self.lanes))
 
 
 def emit_wavefront(
@@ -196,7 +194,7 @@ def _start_lane(sweep: _Rows, step: Any) -> None:
     grid, b, w = sweep.grid, sweep.context.builder.builder, sweep.context.builder
     initials = [sweep.of(initial) for initial in grid.initials]
     with w.rarely(b.icmp_signed("<", step, w.index(grid.lanes))):
-        starts = b.icmp_signed("==", vector_forms.lane_numbers(w, grid.lanes), sweep.many(step))
+        starts = b.icmp_signed("==", lane_numbers(grid.lanes), sweep.many(step))
         for state, initial in zip(grid.inner.states, initials, strict=True):
             before = b.load(sweep.carried[state], typ=initial.type)
             b.store(b.select(starts, initial, before), sweep.carried[state])
@@ -226,7 +224,7 @@ def _item(sweep: _Rows, node: Node, column: Any) -> Any:
     variable = sweep.carried[source] if is_row else sweep.shifted[node]
     before = b.load(variable, typ=sweep.type_of(node.dtype))
     first = sweep.context.access.read(source, (column,))
-    value = vector_forms.shifted(sweep.context.builder, before, first)
+    value = shifted(sweep.context.builder, before, first)
     if not is_row:
         b.store(value, variable)
     return value

@@ -26,18 +26,6 @@ from treadle.jit.kernel.ir import Block, Node, ScanSlice, Take, static_shape
 from treadle.jit.schedule.distribution import Distribution
 
 
-def runs_briefly(context: CodegenContext, node: Node) -> Any:
-    """Whether the loop runs so few iterations that dot products with the stored matrix are faster.
-
-    None for a product whose matrix is not stored as its transpose.
-    """
-    distribution = context.schedule.distributed.get(node)
-    if distribution is None or not distribution.few:
-        return None
-    b, few = context.builder.builder, llvm.Constant(I64, distribution.few)
-    return b.icmp_signed("<=", _length(context, distribution), few)
-
-
 def _length(context: CodegenContext, distribution: Distribution) -> Any:
     """The number of items, which is the most iterations that the loop runs."""
     item = distribution.between[-1]

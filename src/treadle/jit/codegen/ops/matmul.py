@@ -9,7 +9,7 @@ from typing import Any
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.chunks import columns_in_parts, in_chunks
+from treadle.jit.codegen.chunks import in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
@@ -77,7 +77,7 @@ def _emit_by_rows(
         return
     with (
         context.builder.nest(batches) as batch,
-        columns_in_parts(context, rows, inner, columns, found.part) as part,
+        in_chunks(context, columns, (rows, inner), found.part) as part,
         in_chunks(context, rows, (part[1], inner), found.chunk) as chunk,
     ):
         emit_product(context, _product(context, node, buffer, batch, chunk, part, found))
@@ -86,26 +86,8 @@ def _emit_by_rows(
 def _emit_ahead(
     context: CodegenContext, node: Node, found: Panels, distribution: Distribution
 ) -> None:
-    """Compute the products of many iterations when due; that of this iteration is among them.
-
-    A loop of few iterations computes each by itself if the matrix need not be transposed then.
-    """
+    """Compute the products of many iterations when due; that of this iteration is among them."""
     made = batched_matmul.BatchedProducts(context, node, distribution)
-    is_short = batched_matmul.runs_briefly(context, node)
-    if is_short is None or found.briefly is None:
-        _emit_batch(context, node, found, made)
-    else:
-        with context.builder.builder.if_else(is_short) as (short, long):
-            with short, context.access.scope():
-                dot_products.emit_dot_products(context, node, found.briefly, made.own(node))
-            with long:
-                _emit_batch(context, node, found, made)
-    context.access.buffers[node] = made.own(node)
-
-
-def _emit_batch(
-    context: CodegenContext, node: Node, found: Panels, made: batched_matmul.BatchedProducts
-) -> None:
     left, (right, scope) = node.operands[0], _right(context, node, found)
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
@@ -116,6 +98,7 @@ def _emit_batch(
             (scope, made.all.scope), found.panel, found,
             has_many_rows=True,
         ))  # fmt: skip
+    context.access.buffers[node] = made.own(node)
 
 
 def _product(

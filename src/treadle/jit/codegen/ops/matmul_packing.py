@@ -5,37 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.chunks import long_axis_in_chunks
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.ops.batched_matmul import runs_briefly
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.kernel.ir import Constant, Node, static_shape
 from treadle.jit.schedule.layouts.packing import Packing
 from treadle.jit.schedule.storage import transposed_axes
 
 
-@contextmanager
-def packed_matrices(
+def pack_matrices(
     context: CodegenContext, loop: Node, limit: Callable[[CodegenContext, Node], Any]
-) -> Iterator[None]:
-    """Pack the matrices that are packed before the loop, which is emitted inside.
+) -> None:
+    """Pack the matrices that are packed before the loop, which is emitted next.
 
     `limit` emits the number of iterations it runs for at most.
     """
-    made = context.schedule.packings.get(loop, ())
-    for packing in made:
+    for packing in context.schedule.packings.get(loop, ()):
         context.counts["laid_out"] += 1
         context.access.packed[packing.matrix] = _packed(
             context, packing, partial(limit, context, loop)
         )
-    yield
-    for packing in made:
-        if packing.products:
-            del context.access.packed[packing.matrix]
 
 
 @contextmanager
@@ -57,23 +50,13 @@ def _packed(context: CodegenContext, packing: Packing, limit: Callable[[], Any])
     size = -(-columns // width) * rows * width * matrix.dtype.numpy.itemsize
     pointer, scope = context.access.slots.workspace(size), context.access.aliases.fresh()
     copy = Buffer(pointer, matrix.dtype, strides, scope, is_dense=False, panel=width)
-    is_due = _is_due(context, packing, limit)
-    if is_due is None:
+    if not packing.least:
         _copy(context, packing, copy)
         return copy
+    is_due = w.builder.icmp_signed(">=", limit(), w.index(packing.least))
     with w.builder.if_then(is_due), context.access.scope():
         _copy(context, packing, copy)
-    return _either(context, matrix, copy, is_due) if packing.least else copy
-
-
-def _is_due(context: CodegenContext, packing: Packing, limit: Callable[[], Any]) -> Any:
-    """Whether the loop reads the copy; None if it does in any case."""
-    b = context.builder.builder
-    if packing.products:
-        return b.not_(reduce(b.and_, _are_short(context, packing)))
-    if packing.least:
-        return b.icmp_signed(">=", limit(), context.builder.index(packing.least))
-    return None
+    return _either(context, matrix, copy, is_due)
 
 
 def _either(context: CodegenContext, matrix: Node, copy: Buffer, is_due: Any) -> Buffer:
@@ -113,10 +96,3 @@ def _copy(context: CodegenContext, packing: Packing, copy: Buffer) -> None:
                 w.copy(access.address(panels, target), access.located(matrix, source), size)
             else:
                 access.store(panels, target, access.read(matrix, source))
-
-
-def _are_short(context: CodegenContext, packing: Packing) -> list[Any]:
-    """Whether the loop of each product runs for so few iterations that the copy is not read."""
-    found = [runs_briefly(context, product) for product in packing.products]
-    assert all(each is not None for each in found), "a product needs the copy always"
-    return found

@@ -1,4 +1,7 @@
-"""The scalar functions of Elementwise in LLVM."""
+"""The scalar functions of Elementwise in LLVM, of an element or of a vector of elements.
+
+kernel/scalar_functions.py says which have a form for vectors.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,21 @@ from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import F64, I1, I64, literal, register_type
+from treadle.jit.codegen.llvm_types import (
+    F64,
+    I1,
+    I64,
+    element_type,
+    every,
+    like,
+    literal,
+    register_type,
+)
 from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigonometric
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
 Emit = Callable[..., Any]
-_MAX_POWER = 32
-"""Largest constant exponent of a power that is computed by products."""
-_ROOT = 0.5
 
 
 def apply(
@@ -40,7 +49,7 @@ def apply(
 
 def cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> Any:
     """An element in another dtype, as numpy casts it."""
-    b, type_ = builder.builder, register_type(target)
+    b, type_ = builder.builder, like(value.type, register_type(target))
     if source == target:
         return value
     if target in SIXTEEN_BIT_FLOATS:
@@ -59,15 +68,16 @@ def cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> 
         return _from_float(builder, value, source, target)
     if is_float(target):
         return b.sitofp(value, type_) if is_signed(source) else b.uitofp(value, type_)
-    if value.type.width > type_.width:
+    width, wanted = (element_type(each).width for each in (value.type, type_))
+    if width > wanted:
         return b.trunc(value, type_)
-    if value.type.width == type_.width:
+    if width == wanted:
         return value
     return b.sext(value, type_) if is_signed(source) else b.zext(value, type_)
 
 
 def _from_float(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> Any:
-    b, type_ = builder.builder, register_type(target)
+    b, type_ = builder.builder, like(value.type, register_type(target))
     if is_float(target):
         wider = target is DType.FLOAT64
         return b.fpext(value, type_) if wider else b.fptrunc(value, type_)
@@ -203,9 +213,8 @@ def _absolute(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
         return builder.intrinsic("llvm.fabs", value.type, value)
     if not is_signed(dtype):
         return value
-    return builder.builder.select(
-        _compare("<", builder, dtype, value, literal(dtype, 0)), builder.builder.neg(value), value
-    )
+    is_below = builder.builder.icmp_signed("<", value, llvm.Constant(value.type, None))
+    return builder.builder.select(is_below, builder.builder.neg(value), value)
 
 
 def _sign(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
@@ -225,7 +234,7 @@ def _sign(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
 def _power(builder: FunctionBuilder, _: DType, base: Any, exponent: Any) -> Any:
     """Power with exact special cases, which LLVM drops if the exponent is known."""
     if isinstance(exponent, llvm.Constant):
-        known = _known_power(builder, base, exponent.constant)
+        known = inverse_hyperbolic.known_power(builder, base, exponent.constant)
         if known is not None:
             return known
     if base.type == F64:
@@ -233,46 +242,6 @@ def _power(builder: FunctionBuilder, _: DType, base: Any, exponent: Any) -> Any:
     if isinstance(base, llvm.Constant) and 0 < base.constant < math.inf and base.constant != 1:
         return inverse_hyperbolic.power_of(base.constant, builder, exponent)
     return inverse_hyperbolic.power(builder, base, exponent)
-
-
-def _known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
-    """Power by products if the exponent is a small integer, or half of one.
-
-    float32 is computed in float64; for float64 only the square, the root, and their product.
-    """
-    b = builder.builder
-    if exponent in (1.0, 2.0):
-        return base if exponent == 1.0 else b.fmul(base, base)
-    if not 0 < abs(exponent) <= _MAX_POWER or not (2 * exponent).is_integer():
-        return None
-    if exponent == _ROOT:
-        return _root(builder, base)
-    if base.type == F64:
-        return b.fmul(_size(builder, base), _root(builder, base)) if exponent == 1 + _ROOT else None
-    wide = b.fpext(base, F64)
-    result, square, left = None, wide, int(abs(exponent))
-    if left != abs(exponent):
-        result, square = _root(builder, wide), _size(builder, wide)
-    while left:
-        if left % 2:
-            result = square if result is None else b.fmul(result, square)
-        left //= 2
-        square = b.fmul(square, square) if left else square
-    if exponent < 0:
-        result = b.fdiv(llvm.Constant(F64, 1.0), result)
-    return b.fptrunc(result, base.type)
-
-
-def _root(builder: FunctionBuilder, value: Any) -> Any:
-    """The power x ** 0.5, which differs from the square root for -0 and -infinity."""
-    b, endless = builder.builder, float("inf")
-    root = _size(builder, builder.intrinsic("llvm.sqrt", value.type, value))
-    is_lowest = b.fcmp_ordered("==", value, llvm.Constant(value.type, -endless))
-    return b.select(is_lowest, llvm.Constant(value.type, endless), root)
-
-
-def _size(builder: FunctionBuilder, value: Any) -> Any:
-    return builder.intrinsic("llvm.fabs", value.type, value)
 
 
 def _whole_power(builder: FunctionBuilder, dtype: DType, base: Any, exponent: Any) -> Any:
@@ -337,7 +306,8 @@ def _reciprocal(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
 
 
 def _not(builder: FunctionBuilder, _: DType, value: Any) -> Any:
-    return builder.builder.xor(value, llvm.Constant(value.type, -1 if value.type != I1 else 1))
+    ones = 1 if element_type(value.type) == I1 else -1
+    return builder.builder.xor(value, every(value.type, ones))
 
 
 _TABLE: Mapping[str, Emit] = {

@@ -25,6 +25,8 @@ from treadle.jit.codegen.llvm_types import F32, F64, I64
 from treadle.jit.codegen.scalar.exp_log import constant, exp, fma, log, polynomial, raised
 
 _SMALL = 2.0**-12
+_MAX_POWER, _ROOT = 32, 0.5
+"""Largest constant exponent of a power that is computed by products; that of a square root."""
 _MAGIC = 1.5 * 2.0**52
 """Added to a float64, it leaves the nearest whole number in the last bits."""
 _BEYOND = 200.0
@@ -247,6 +249,43 @@ def _fitted(
     """The polynomial that interpolates the function at Chebyshev points."""
     made = np.polynomial.Chebyshev.interpolate(np.vectorize(exact), degree, ends)
     return tuple(made.convert(kind=np.polynomial.Polynomial).coef.tolist())
+
+
+def known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
+    """Power by products if the exponent is a small integer, or half of one.
+
+    float32 is computed in float64; for float64 only the square, the root, and their product.
+    """
+    b = builder.builder
+    if exponent in (1.0, 2.0):
+        return base if exponent == 1.0 else b.fmul(base, base)
+    if not 0 < abs(exponent) <= _MAX_POWER or not (2 * exponent).is_integer():
+        return None
+    if exponent == _ROOT:
+        return _root(builder, base)
+    if base.type == F64:
+        return b.fmul(_size(builder, base), _root(builder, base)) if exponent == 1 + _ROOT else None
+    wide = b.fpext(base, F64)
+    result, square, left = None, wide, int(abs(exponent))
+    if left != abs(exponent):
+        result, square = _root(builder, wide), _size(builder, wide)
+    while left:
+        if left % 2:
+            result = square if result is None else b.fmul(result, square)
+        left //= 2
+        square = b.fmul(square, square) if left else square
+    if exponent < 0:
+        result = b.fdiv(_number(1.0), result)
+    return b.fptrunc(result, base.type)
+
+
+def _root(builder: FunctionBuilder, value: Any) -> Any:
+    """The power x ** 0.5, which differs from the square root for -0 and -infinity."""
+    b = builder.builder
+    root = builder.intrinsic("llvm.sqrt", value.type, value)
+    root = builder.intrinsic("llvm.fabs", value.type, root)
+    is_lowest = b.fcmp_ordered("==", value, constant(value.type, -math.inf))
+    return b.select(is_lowest, constant(value.type, math.inf), root)
 
 
 @in_float64

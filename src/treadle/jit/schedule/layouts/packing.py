@@ -3,8 +3,8 @@
 In a panel of few columns (product_tiles.py) the rows follow each other in memory: they are read in
 the order of memory, no vector crosses a cache line, and rows do not evict each other. A matrix is
 packed once for all loops that surely run after it:
-a copy made on one side of a branch is for that side only, and a copy that a loop of few iterations
-skips is for that loop only. A constant is packed when code is made, and is there for all loops.
+a copy made on one side of a branch is for that side only. A constant is packed when code is made,
+and is there for all loops.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import (
     Block,
-    Branch,
     Constant,
     Kernel,
     Loop,
@@ -40,23 +39,19 @@ _MIN_ITERATIONS, _MIN_ITERATIONS_OF_ROWS, _MANY_ROWS = 10, 4, 16
 class Packing:
     """A matrix to copy before a loop, to panels of `panel` columns.
 
-    A loop of fewer than `least` iterations reads it as it is stored, in the same order. `products`
-    are those of a loop that would rather multiply by the rows of its transpose if it runs for few
-    iterations; none if some product always needs the copy. `chunk`: the panels of a long copy
-    between safepoints.
+    A loop of fewer than `least` iterations reads it as it is stored, in the same order. `chunk`:
+    the panels of a long copy between safepoints.
     """
 
     matrix: Node
     panel: int
     least: int
-    products: tuple[Node, ...]
     chunk: Chunk | None
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
         shape = ",".join(map(str, static_shape(self.matrix)))
         when = f", from {self.least} iterations on" if self.least else ""
-        when = ", unless it runs for few iterations" if self.products else when
         polls = f", a safepoint for every {self.chunk.size} panels" if self.chunk else ""
         return f"{self.matrix.dtype}[{shape}] in panels of {self.panel} columns{when}{polls}"
 
@@ -100,24 +95,19 @@ class _Walk:
     def block(self, block: Block, there: _Panels) -> None:
         """The loops and products of a block; the matrices in `there` are packed before it."""
         for node in (step for step in self.blocks[block] if isinstance(step, Node)):
-            inside = dict(there)
             if isinstance(node.op, MatMul):
                 self.product(node, there | self.constants)
             if isinstance(node.op, Loop):
                 made = tuple(_made(node, there | self.constants, self))
                 self.made[node] = made
-                inside |= {each.matrix: each.panel for each in made}
-                there |= {each.matrix: each.panel for each in made if not each.products}
+                there |= {each.matrix: each.panel for each in made}
                 is_constant = (each for each in made if isinstance(each.matrix.op, Constant))
                 self.constants.update({each.matrix: each.panel for each in is_constant})
             for inner in inner_blocks(node):
-                self.block(inner, dict(inside) if isinstance(node.op, Branch) else inside)
+                self.block(inner, dict(there))
 
     def product(self, node: Node, there: _Panels) -> None:
-        """Whether a product reads a copy: not where it multiplies by the rows as they are stored.
-
-        A copy that a loop of few iterations skips is for distributed products only.
-        """
+        """Have a product read a copy, unless it multiplies by the rows as they are stored."""
         right = node.operands[1]
         if right in there and (node in self.distributed or stored_transpose(node) is None):
             self.panel_of[node] = there[right]
@@ -132,14 +122,10 @@ def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing
     for matrix, products in readers.items():
         if matrix in there or not _is_worth_it(matrix):
             continue
-        is_made_before = isinstance(matrix.op, Constant) or not all(
-            _may_skip(node, loop.op, facts) for node in products
-        )
         least = _least(matrix, products, loop.op, facts)
         rows = [None if node in facts.distributed else node.shape[-2] for node in products]
         panel = panel_columns(matrix, rows, facts.target)
-        skipped = () if is_made_before else tuple(products)
-        yield Packing(matrix, panel, least, skipped, _chunk(matrix, panel))
+        yield Packing(matrix, panel, least, _chunk(matrix, panel))
 
 
 def _chunk(matrix: Node, panel: int) -> Chunk | None:
@@ -148,15 +134,6 @@ def _chunk(matrix: Node, panel: int) -> Chunk | None:
         return None
     rows, columns = static_shape(matrix)
     return items_in_chunks(columns // panel, eighths_of(COPIED) * rows * panel)
-
-
-def _may_skip(product: Node, loop: Loop, facts: _Walk) -> bool:
-    """Whether a product can do without a copy if the loop, which is its own, runs few times.
-
-    The number of iterations of a loop inside it may not be known before it.
-    """
-    is_distributed = product.home is loop.body and product in facts.distributed
-    return is_distributed and stored_transpose(product) is not None
 
 
 def _is_packed(product: Node, loop: Loop, facts: _Walk) -> bool:

@@ -12,14 +12,13 @@ registers is written out, or runs through many terms that are neighbours in memo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import Block, MatMul, Node, Number, static_shape
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.cost_model import is_long, per_product
-from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.product_tiles import (
     Tile,
@@ -70,7 +69,6 @@ class Panels:
     of panels of at least `row_vectors` vectors, 0: of none. A long product runs in parts of `part`
     columns and in chunks of `chunk` rows, or products of a batch; 0: of all. `turns`: every
     second iteration runs backward, since the end of a matrix larger than the cache is still cached.
-    `briefly`: how it runs in a loop of few iterations, for which the matrix is not transposed.
     """
 
     tile: Tile
@@ -81,7 +79,6 @@ class Panels:
     part: int
     chunk: int
     turns: bool
-    briefly: Dots | None
 
     def rows(self, vectors: int) -> Parallelism:
         """The blocks of rows of a panel of this number of vectors."""
@@ -102,7 +99,6 @@ class Panels:
         batches = () if self.batches is None else self.batches.sharing_words()
         yield from [*batches, *shared][:1]
         yield from ["backward in every second iteration"] * self.turns
-        yield from ["dot products in a loop of few iterations"] * (self.briefly is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +134,7 @@ def product_schedules(
     thresholds: Mapping[Block, int],
     order: MemoryOrder,
     panel_of: Mapping[Node, int],
-    distributed: Mapping[Node, Distribution],
+    distributed: Collection[Node],
     target: Target,
 ) -> dict[Node, ProductSchedule]:
     """How each product runs; from a block's threshold on it is shared, 0: not at all.
@@ -155,10 +151,7 @@ def product_schedules(
         if place is Storage.REGISTERS:
             found[node] = _in_registers(node, order)
         elif has_panels(node) and (panel or order.has_rows(node.operands[1])):
-            ahead = distributed.get(node)
-            briefly = dots if ahead is not None and ahead.few else None
-            is_ahead = ahead is not None
-            found[node] = _panels(node, panel, target, threshold, briefly, is_ahead=is_ahead)
+            found[node] = _panels(node, panel, target, threshold, is_ahead=node in distributed)
         else:
             found[node] = dots or _elements(node, threshold)
     return found
@@ -182,9 +175,7 @@ def _elements(node: Node, threshold: int) -> Elements:
     return Elements(in_rows(cost, node.shape, threshold), chunk)
 
 
-def _panels(
-    node: Node, panel: int, target: Target, threshold: int, briefly: Dots | None, *, is_ahead: bool
-) -> Panels:
+def _panels(node: Node, panel: int, target: Target, threshold: int, *, is_ahead: bool) -> Panels:
     *batches, rows, columns = node.shape
     inner = node.operands[0].shape[-1]
     assert isinstance(columns, int)
@@ -214,7 +205,6 @@ def _panels(
         if by_batch
         else chunk_of(rows, (part or columns, inner)),
         not is_ahead and _turns(node, target),
-        briefly,
     )
 
 
