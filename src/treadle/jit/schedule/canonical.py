@@ -29,7 +29,7 @@ from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
-from treadle.jit.schedule.columns_to_rows import with_rows
+from treadle.jit.schedule.layouts.columns_to_rows import with_rows
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
 from treadle.jit.schedule.sunk_producers import with_sunk_producers
