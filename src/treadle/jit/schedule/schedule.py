@@ -13,7 +13,7 @@
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     products      the way in which each product runs, and what threads share of it
-    forms         the form of each reduction, search for the best items, and gather
+    forms         the form of each reduction, and search for the best items
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
@@ -104,9 +104,9 @@ class Schedule:
         return found
 
     def form_of(self, node: Node) -> StepForm:
-        """The form of a reduction, search or gather; one that a strategy has made is in no tile."""
+        """The form of a reduction or search; one that a strategy has made is in no tile."""
         found = self.forms.get(node) or form_of(node, self.order)
-        assert found is not None, "neither a reduction, a search nor a gather"
+        assert found is not None, "neither a reduction nor a search"
         return found
 
     def copied(self, node: Node, block: Block | None) -> Parallelism:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from treadle.jit.kernel.ir import ArgTopK, Block, Gather, Loop, Node, Reduce, Take
+from treadle.jit.kernel.ir import ArgTopK, Block, Loop, Node, Reduce
 from treadle.jit.kernel.traversal import word_of, words_of
 from treadle.jit.schedule.carried_storage import SingleBuffer, show_storage
 from treadle.jit.schedule.dependence import dependence_of
@@ -89,12 +89,14 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
         elif step in schedule.forms:
             words = words_of([step]), *schedule.forms[step].words(), *_loops(step, schedule)
             yield f"{_KINDS[type(step.op)]}: {', '.join(words)}"
+        elif step in schedule.storage.in_place:
+            yield f"read in the memory of the data: {words_of([step])}"
         elif step in schedule.parallelism:
             words = words_of([step]), *schedule.parallelism[step].copy_words()
             yield f"copy: {', '.join(words)}"
 
 
-_KINDS = {ArgTopK: "search", Reduce: "reduction", Take: "gather", Gather: "gather"}
+_KINDS = {ArgTopK: "search", Reduce: "reduction"}
 
 
 def _loops(node: Node, schedule: Schedule) -> Iterator[str]:

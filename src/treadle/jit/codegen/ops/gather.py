@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -24,11 +24,7 @@ from treadle.jit.kernel.ir import (
     op_of,
     static_shape,
 )
-from treadle.jit.schedule.steps.forms import Form, depth_of
 from treadle.jit.schedule.storage import Storage
-
-Find = Callable[[CodegenContext, Node, Sequence[Index], Index], Any]
-"""Finds an index, of those of a node, at a position, for an axis of an extent."""
 
 
 def emit_take(context: CodegenContext, node: Node) -> None:
@@ -48,13 +44,12 @@ def emit_take(context: CodegenContext, node: Node) -> None:
             values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
         t.keep(node, values)
         return
-    if context.schedule.form_of(node).form is Form.ROW_IN_PLACE:
+    if node in t.places.in_place and t.order.is_dense(data):
         t.buffers[node] = _row(context, node)
         return
     buffer = allocate(context, node)
-    find = _finder(context, node)
     with context.builder.nest(t.shape(indices)) as at, t.scope():
-        item = find(context, indices, at, given[axis])
+        item = _checked(context, indices, at, given[axis])
         with context.builder.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
             t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
@@ -100,9 +95,8 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
         )
         return
     buffer, depth = allocate(context, node), depth_of(indices)
-    find = _finder(context, node)
     with context.builder.nest(shape[:depth]) as at, t.scope():
-        found = checked_index(context, data, op.axes, indices, at, find)
+        found = checked_index(context, data, op.axes, indices, at)
         with context.builder.nest(shape[depth:]) as rest, t.scope():
             t.store(
                 buffer,
@@ -118,7 +112,6 @@ def checked_index(
     axes: IndexTuple,
     indices: Sequence[Node],
     at: Sequence[Index],
-    find: Find | None = None,
 ) -> dict[int, Any]:
     """The checked index values at a position, by operand."""
     given = context.access.shape(data)
@@ -127,7 +120,7 @@ def checked_index(
         if isinstance(position, int):
             index = indices[position]
             own = [0 if extent == 1 else at[k] for k, extent in enumerate(index.shape)]
-            found[position] = (find or _checked)(context, index, own, given[axis])
+            found[position] = _checked(context, index, own, given[axis])
     return found
 
 
@@ -152,27 +145,10 @@ def gather_address(
     return gather_index(context, axes, checked_index(context, data, axes, indices, index), index)
 
 
-def _finder(context: CodegenContext, node: Node) -> Find:
-    """How to find the indices of a node; all are checked now if its form says so."""
-    form = context.schedule.form_of(node).form
-    if form is not Form.CHECKED_BEFORE:
-        return _expected if form is Form.CHECKED_ROWS else _checked
-    data, *indices = node.operands
-    for axis, index in _indexed(node, indices):
-        extent = context.access.extent(data.shape[axis])
-        if not _is_within(index, extent):
-            _check_all(context, index, extent)
-    return _wrapped
-
-
-def _indexed(node: Node, indices: Sequence[Node]) -> Iterator[tuple[int, Node]]:
-    """The axes that a Take or Gather finds by an index, each with its indices."""
-    if isinstance(node.op, Take):
-        yield node.op.axis, indices[0]
-    elif isinstance(node.op, Gather):
-        for axis, position in enumerate(node.op.axes):
-            if isinstance(position, int):
-                yield axis, indices[position]
+def depth_of(indices: Sequence[Node]) -> int:
+    """The number of leading axes that the indices depend on."""
+    each = [k + 1 for index in indices for k, extent in enumerate(index.shape) if extent != 1]
+    return max(each, default=0)
 
 
 def _is_within(indices: Node, extent: Index) -> bool:
@@ -183,52 +159,24 @@ def _is_within(indices: Node, extent: Index) -> bool:
     return bool(array.size) and -extent <= array.min() and array.max() < extent
 
 
-def _check_all(context: CodegenContext, indices: Node, extent: Index) -> None:
-    """Fail if any of the indices is out of range."""
-    w, b = context.builder, context.builder.builder
-    found = w.variable(I64, w.index(0))
-    with w.nest(context.access.shape(indices)) as at, context.access.scope():
-        is_out = b.zext(_is_out(context, _wrapped(context, indices, at, extent), extent), I64)
-        b.store(b.or_(b.load(found, typ=I64), is_out), found)
-    is_any_out = b.icmp_signed("!=", b.load(found, typ=I64), w.index(0))
-    fail_if(context, is_any_out, OUT_OF_RANGE)
-
-
-def _is_out(context: CodegenContext, index: Any, extent: Index) -> Any:
-    return context.builder.builder.icmp_unsigned(">=", index, context.builder.index(extent))
-
-
-def _expected(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
-    """The index of a row, which ends the kernel if it is out of range."""
-    wrapped = _wrapped(context, indices, at, extent)
-    if not _is_within(indices, extent):
-        fail_if(context, _is_out(context, wrapped, extent), OUT_OF_RANGE)
-    return wrapped
-
-
 def _checked(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
-    """An index that ends the kernel if it is out of range.
+    """An index that ends the kernel if it is out of range; a negative one counts from the end.
 
     A negative one is rare: the address of others does not wait for what would become of it.
     """
+    w, b, found = context.builder, context.builder.builder, _number(context, indices, at)
     if _is_within(indices, extent):
-        return _wrapped(context, indices, at, extent)
-    w, found = context.builder, _number(context, indices, at)
+        assert isinstance(indices.op, Constant)
+        if indices.op.array.min() >= 0:
+            return found
+        below = b.icmp_signed("<", found, w.index(0))
+        return b.select(below, b.add(found, w.index(extent)), found)
     index = w.variable(I64, found)
-    with w.rarely(_is_out(context, found, extent)):
-        wrapped = w.builder.add(found, w.index(extent))
-        w.builder.store(wrapped, index)
-        fail_if(context, _is_out(context, wrapped, extent), OUT_OF_RANGE)
-    return w.builder.load(index, typ=I64)
-
-
-def _wrapped(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
-    """An index, counted from the end if it is negative."""
-    b, found = context.builder.builder, _number(context, indices, at)
-    if isinstance(indices.op, Constant) and indices.op.array.min(initial=0) >= 0:
-        return found
-    below = b.icmp_signed("<", found, context.builder.index(0))
-    return b.select(below, b.add(found, context.builder.index(extent)), found)
+    with w.rarely(b.icmp_unsigned(">=", found, w.index(extent))):
+        wrapped = b.add(found, w.index(extent))
+        b.store(wrapped, index)
+        fail_if(context, b.icmp_unsigned(">=", wrapped, w.index(extent)), OUT_OF_RANGE)
+    return b.load(index, typ=I64)
 
 
 def _number(context: CodegenContext, indices: Node, at: Sequence[Index]) -> Any:

@@ -14,10 +14,9 @@ from treadle.jit.codegen.buffer import Buffer, Flat, Indices, dense_strides
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import memory_type
-from treadle.jit.codegen.ops.gather import checked_index, gather_index
+from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Node, Scatter, op_of, static_shape
-from treadle.jit.schedule.steps.forms import depth_of
 from treadle.jit.schedule.storage import Storage
 
 

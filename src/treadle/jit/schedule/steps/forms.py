@@ -1,26 +1,21 @@
-"""The form in which reductions, searches for the best items of a row, and gathers run.
+"""The form in which reductions, and searches for the best items of a row, run.
 
 reduction   each element alone; those along a short last axis together; whole rows are added; or
             terms in registers are written out
 search      a heap of the best items so far; the same, sorted at the end; or a sort of all items
-gather      an index is checked as its row or its element is read; or all are checked before
-
-Many indices of single elements are checked before the first is read: a loop that may end the kernel
-is not vectorized. 16,384 elements of int64 take 8.6 us then, and 10.7 where each index is checked
-when it is read (Zen 5).
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import prod
 
 from treadle.ir import DType
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import ArgTopK, Block, Gather, Node, Reduce, Take, static_shape
+from treadle.jit.kernel.ir import ArgTopK, Block, Node, Reduce, static_shape
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.steps.chunks import Chunk, nest_chunk
 from treadle.jit.schedule.storage import Storage
@@ -44,8 +39,6 @@ _MIN_SORTED = 128
 """The number of wanted items from which sorting is considered instead of a heap."""
 _SORTED_SHARE = 16
 """All items are sorted if at least one in this many is wanted."""
-_MIN_CHECKED_BEFORE = 64
-"""The number of indices from which they are checked in a loop of their own."""
 
 
 class Form(enum.Enum):
@@ -60,15 +53,11 @@ class Form(enum.Enum):
     HEAP = "a heap of the best"
     SORTED_HEAP = "a heap of the best, then sorted"
     SORT = "all items are sorted"
-    ROW_IN_PLACE = "its row is read in the memory of the others"
-    CHECKED_ROWS = "each index is checked before its row is read"
-    CHECKED = "each index is checked before its element is read"
-    CHECKED_BEFORE = "all indices are checked before the first element is read"
 
 
 @dataclass(frozen=True, slots=True)
 class StepForm:
-    """How a reduction, a search or a gather runs.
+    """How a reduction or a search runs.
 
     `in_vectors`: LLVM computes its terms in vectors. `in_blocks`: a long sum is added by blocks.
     `chunk`: where a long element has safepoints; `polls`: whether a search has some.
@@ -96,7 +85,7 @@ def form_of(
     tiled: Collection[Block] = (),
     vectorized: Collection[Block] = (),
 ) -> StepForm | None:
-    """The form of a reduction, search or gather; None for another node.
+    """The form of a reduction or search; None for another node.
 
     `tiled` blocks run tile by tile, `vectorized` ones for several iterations at once.
     """
@@ -105,8 +94,6 @@ def form_of(
             return _reduction(node, op, order, tiled, vectorized)
         case ArgTopK() as op:
             return _search(node, op, order)
-        case Take() | Gather() if order.storage.storage_of[node] is Storage.BUFFER:
-            return _gather(node, order)
     return None
 
 
@@ -131,24 +118,6 @@ def _is_row(keys: Node, axis: int, order: MemoryOrder) -> bool:
         return True  # they are in memory too, for a dynamic index
     is_last = axis == len(keys.shape) - 1
     return kind is not Storage.INLINE and (order.has_rows if is_last else order.is_dense)(keys)
-
-
-def _gather(node: Node, order: MemoryOrder) -> StepForm:
-    if node in order.storage.in_place and order.is_dense(node.operands[0]):
-        return StepForm(Form.ROW_IN_PLACE)
-    indices = node.operands[1:]
-    extents = indices[0].shape if isinstance(node.op, Take) else node.shape[: depth_of(indices)]
-    if len(extents) < len(node.shape):
-        return StepForm(Form.CHECKED_ROWS)
-    known = [extent for extent in extents if isinstance(extent, int)]
-    is_many = len(known) < len(extents) or prod(known) >= _MIN_CHECKED_BEFORE
-    return StepForm(Form.CHECKED_BEFORE if is_many else Form.CHECKED)
-
-
-def depth_of(indices: Sequence[Node]) -> int:
-    """The number of leading axes that the indices depend on."""
-    each = [k + 1 for index in indices for k, extent in enumerate(index.shape) if extent != 1]
-    return max(each, default=0)
 
 
 def _reduction(
