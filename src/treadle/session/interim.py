@@ -25,27 +25,50 @@ _SHORT = 0.1
 class Kind:
     """Feeds that are known to be as quick as one that was run.
 
-    `bind` knows the dtypes and shapes of that one. `most` are its counts by name: whole numbers,
-    which may be trip counts, and what its lists hold.
+    `arrays` have the dtypes and shapes of that one. A whole number, which may be a trip count, is
+    at most as large, and a list has at most as many items, and these as many elements.
     """
 
-    bind: InputBinder
-    most: Sequence[tuple[str, tuple[int, ...]]]
+    arrays: list[tuple[str, np.dtype[Any], tuple[int, ...]]]
+    lists: list[tuple[str, np.dtype[Any]]]
+    most: list[tuple[str, tuple[int, ...]]]
 
     @classmethod
-    def of(cls, bind: InputBinder, feed: Mapping[str, object]) -> Kind | None:
+    def of(cls, bind: InputBinder, feed: Mapping[str, Any]) -> Kind | None:
         """Feeds like this one; None if its values must be converted. `bind` has seen no other."""
         bind(feed)
         if bind.known(feed) is None:
             return None
-        counts = ((name, _counts(value)) for name, value in feed.items())
-        return cls(bind, [(name, given) for name, given in counts if given])
+        kind = cls([], [], [])
+        for name, value in feed.items():
+            item = value[0] if type(value) is list and value else value
+            if type(item) is not np.ndarray or item.dtype == object:
+                return None  # text is looked at in every call
+            if item is value:
+                kind.arrays.append((name, value.dtype, value.shape))
+            else:
+                kind.lists.append((name, item.dtype))
+            if counts := _counts(value):
+                kind.most.append((name, counts))
+        return kind
 
-    def admits(self, feed: dict[str, object]) -> bool:
+    def admits(self, feed: dict[str, Any]) -> bool:
         """Whether a feed is one of these."""
-        if self.bind.known(feed) is None:
+        if len(feed) != len(self.arrays) + len(self.lists):
             return False
-        return all([all(map(le, _counts(feed[name]), most)) for name, most in self.most])
+        for name, dtype, shape in self.arrays:
+            value = feed.get(name)
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
+                return False
+        for name, dtype in self.lists:
+            items = feed.get(name)
+            if type(items) is not list or not _are_arrays(items, dtype):
+                return False
+        return not [name for name, most in self.most if not all(map(le, _counts(feed[name]), most))]
+
+
+def _are_arrays(items: list[Any], dtype: np.dtype[Any]) -> bool:
+    return not [each for each in items if type(each) is not np.ndarray or each.dtype != dtype]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
