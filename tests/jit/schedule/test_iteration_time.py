@@ -6,7 +6,7 @@ from tests.jit.kernel_text import kernel_of
 from tests.jit.schedule.test_schedule import AVERAGE, GRID, TARGET, TILED
 from treadle.jit.kernel.ir import SymbolicDim
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
-from treadle.jit.schedule.loops.tiling import Tiling
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.wavefront import Wavefront
 from treadle.jit.schedule.schedule import Schedule, schedule_kernel
 
@@ -29,16 +29,16 @@ def test_a_tile_counts_its_share_of_an_iteration() -> None:
     schedule = scheduled(TILED)
     ((loop, time),) = schedule.iterations.items()
     strategy = schedule.loops[loop].strategy
-    assert isinstance(strategy, Tiling)
-    assert strategy.parts == 32
-    assert time.counted == time.nanoseconds // 32
+    assert isinstance(strategy, RegisterTiling)
+    assert (strategy.lanes, strategy.size) == (128, 65536)
+    assert time.group == time.nanoseconds // 512
 
 
 def test_a_group_of_iterations_counts_at_once() -> None:
     schedule = scheduled(AVERAGE)
     ((loop, time),) = schedule.iterations.items()
     assert isinstance(schedule.loops[loop].strategy, ParallelPrefix)
-    assert (time.nanoseconds, time.group, time.counted) == (4, 8, 4)
+    assert (time.nanoseconds, time.group) == (4, 8)
 
 
 def test_a_wavefront_counts_the_cells_of_its_rows() -> None:
@@ -48,7 +48,6 @@ def test_a_wavefront_counts_the_cells_of_its_rows() -> None:
     }
     (cell,) = (time for kind, time in times.items() if kind is not Wavefront)
     assert times[Wavefront].group == 16 * (64 * cell.nanoseconds // 8 + 4)
-    assert times[Wavefront].counted == times[Wavefront].nanoseconds
 
 
 def test_extents_of_inputs_are_counted_as_they_are() -> None:

@@ -60,7 +60,7 @@ def test_nests_on_one_thread_are_written_once():
         "main: nest: exp: float32[20], vectors along all axes, written once with its equals"
     ]
     assert "steps are functions" in text(NESTS)
-    assert "loop 0: tiles" in text(NESTS)
+    assert "loop 0: register tiles" in text(NESTS)
 
 
 @pytest.mark.usefixtures("large")

@@ -24,7 +24,7 @@ def in_chunks(
     `row` has the extents whose product is the multiplications of one row.
     """
     b = context.builder
-    if not size or is_in_parallel_part(context) or context.tile is not None:
+    if not size or is_in_parallel_part(context):
         yield 0, rows
         return
     if isinstance(rows, int) and rows <= size:

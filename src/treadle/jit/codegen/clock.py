@@ -197,10 +197,10 @@ def _is_long_loop(context: CodegenContext, loop: Node) -> bool:
 
 
 def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> IterationClock | None:
-    """The clock of a loop's iterations; None if they are too short, or run in tiles."""
+    """The clock of a loop's iterations; None if they are too short."""
     own, op = context.loop_clocks.get(node), op_of(node, Loop)
     each = _iteration(context, node)
-    if own is None or context.tile is not None or each < _SHORT:
+    if own is None or each < _SHORT:
         return None
     w = context.builder
     started = w.variable(I64, llvm.Constant(I64, 0))
@@ -245,7 +245,7 @@ def end_iterations(
 ) -> None:
     """Add up the loop's iterations, and the first and last one if there are two."""
     own = context.loop_clocks.get(node)
-    if own is None or context.tile is not None:
+    if own is None:
         return
     b, w, number = context.builder.builder, context.builder, own.number
     _add(context, "iterations", number, count)

@@ -23,19 +23,6 @@ OVER_LIMIT, OVER_BYTES = 7, 8
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Tile:
-    """The part of all tensors of a shape in progress: `count` items of `axis` from `start`.
-
-    The axes before it are ones; `inner` is the number of elements in an item.
-    """
-
-    axis: int
-    start: Index
-    count: Index
-    inner: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Exit:
     """The end of the kernel: the variable of its status, and the block that releases its memory."""
 
@@ -133,8 +120,7 @@ class LineNumbers:
 class CodegenContext:
     """The code generation of one kernel.
 
-    `heap_buffers` are released at the end. `counts` are numbers for reports. `tile` is the tile in
-    progress.
+    `heap_buffers` are released at the end. `counts` are numbers for reports.
     `clocks` are those of a profiled kernel, `loop_clocks` those of loops, `debug` its line table.
     `rows` has variables with the number of rows written of results that are stacked.
     `loop_paths` has the path of the loop that each body belongs to.
@@ -154,7 +140,6 @@ class CodegenContext:
     functions: NestFunctions = field(default_factory=NestFunctions)
     heap_buffers: list[HeapBuffer] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    tile: Tile | None = None
     clocks: list[Clock] = field(default_factory=list)
     loop_clocks: dict[Node, LoopClock] = field(default_factory=dict)
     debug: LineNumbers | None = None

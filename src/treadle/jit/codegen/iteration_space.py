@@ -1,7 +1,4 @@
-"""Loops over the elements of a tensor or of the current tile, and copies of nodes.
-
-Outside of tiles, several threads share the elements.
-"""
+"""Loops over the elements of a tensor, which several threads share, and copies of nodes."""
 
 from __future__ import annotations
 
@@ -19,10 +16,8 @@ from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.transpose import copy_view
 from treadle.jit.codegen.parallel import (
-    indices,
     parallel_indices,
     parallel_positions,
-    positions,
 )
 from treadle.jit.kernel.ir import Block, Node, static_shape
 from treadle.jit.schedule.parallelism import Parallelism
@@ -35,19 +30,11 @@ _UNROLLED = 4
 @contextmanager
 def each_position(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
     """Run the block for the flat position of every element."""
-    tile = context.tile
-    if tile is None:
-        with (
-            long_axis_in_chunks(context, (size,), found.chunk) as (_, first, (count,)),
-            parallel_positions(context, count, found) as position,
-        ):
-            yield context.builder.add(first, position)  # in a parallel part, another builder's
-        return
-    builder = context.builder
-    first = builder.multiply(tile.start, tile.inner)
-    count = builder.multiply(tile.count, tile.inner)
-    with positions(context, count, found) as position:
-        yield builder.add(first, position)
+    with (
+        long_axis_in_chunks(context, (size,), found.chunk) as (_, first, (count,)),
+        parallel_positions(context, count, found) as position,
+    ):
+        yield context.builder.add(first, position)  # in a parallel part, another builder's
 
 
 @contextmanager
@@ -55,17 +42,11 @@ def each_index(
     context: CodegenContext, shape: Sequence[Index], found: Parallelism
 ) -> Iterator[tuple[Index, ...]]:
     """Run the block for the index of every element."""
-    tile, own = context.tile, list[Index](shape)
-    if tile is None:
-        with (
-            long_axis_in_chunks(context, shape, found.chunk) as (axis, first, extents),
-            parallel_indices(context, extents, found) as index,
-        ):
-            yield moved_along(context, index, axis, first)
-        return
-    own[tile.axis] = tile.count
-    with indices(context, own, found) as index:
-        yield moved_along(context, index, tile.axis, tile.start)
+    with (
+        long_axis_in_chunks(context, shape, found.chunk) as (axis, first, extents),
+        parallel_indices(context, extents, found) as index,
+    ):
+        yield moved_along(context, index, axis, first)
 
 
 def move(
@@ -89,7 +70,6 @@ def _is_copied_by_vectors(
     """
     return (
         node.is_static
-        and context.tile is None
         and not (found.is_shared or context.functions.is_outlined)
         and found.chunk is None
         and source.is_dense
@@ -145,7 +125,7 @@ def _copy(context: CodegenContext, source: Node, target: Buffer, block: Block | 
     elif target.is_dense and access.is_flat(source):
         with each_position(context, access.size(source), found) as position, access.scope():
             access.store(target, Flat(position), access.read(source, Flat(position)))
-    elif context.tile is None and access.storage_of(source) is Storage.INLINE:
+    elif access.storage_of(source) is Storage.INLINE:
         copy_view(context, source, target, found, access.read)
     else:
         by_index = found.by_index or found

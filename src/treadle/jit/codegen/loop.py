@@ -42,7 +42,6 @@ from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
 from treadle.jit.codegen.loops.register_tile import emit_register_tiles
 from treadle.jit.codegen.loops.strip_mining import strip_mined
-from treadle.jit.codegen.loops.tiling import tiles
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
 from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import counted_at_once, safepoint
@@ -64,7 +63,7 @@ def emit_loop(context: CodegenContext, node: Node, emit_block: EmitBlock) -> Non
     pack_matrices(context, node, most_trips)
     _spend(context, node)
     weight = memory_limit.begin(context, node, _told(context, node))
-    with timed_loop(context, node), tiles(context, node), counted_at_once(context, node):
+    with timed_loop(context, node), counted_at_once(context, node):
         _run(context, node, emit_block, weight)
     memory_limit.end(context, weight)
 

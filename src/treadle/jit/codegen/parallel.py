@@ -55,11 +55,7 @@ def parallel_nest(
     the number of items.
     """
     is_shared = found.is_shared and not (isinstance(count, int) and count < 2 * least)
-    if (
-        not (is_shared or context.functions.is_outlined)
-        or context.tile is not None
-        or is_in_parallel_part(context)
-    ):
+    if not (is_shared or context.functions.is_outlined) or is_in_parallel_part(context):
         yield 0, count
         return
     outer = context.builder

@@ -27,7 +27,7 @@ SAFEPOINT_PERIOD = 5_000_000
 def safepoint(context: CodegenContext, node: Node) -> None:
     """Count down by one iteration of a loop, and poll when due."""
     time, b = context.schedule.iterations[node], context.builder
-    taken: Index = time.counted
+    taken: Index = time.nanoseconds
     for shape, eighths in time.by_inputs:
         whole = b.multiply(b.product([context.access.extent(each) for each in shape]), eighths)
         taken = b.add(taken, b.builder.ashr(b.index(whole), llvm.Constant(I64, 3)))

@@ -24,7 +24,6 @@ _WAYS = {
     "unjoined": "concats elided: their operands are read piece by piece",
     "laid_out": "matrices packed for their products before the loop",
     "ahead": "matrix products batched over iterations",
-    "tiled": "loops tiled: all iterations of a part of the elements at a time",
     "register_tiled": "loops in register tiles: carried arrays stay in vector registers",
     "antidiagonals": "nested loops computed by antidiagonals (wavefront)",
     "stages": "stacked loops in a pipeline, each on a thread of its own",

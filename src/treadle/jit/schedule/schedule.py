@@ -48,7 +48,6 @@ from treadle.jit.schedule.loops.iteration_time import IterationTime, iteration_t
 from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import strategy_of
-from treadle.jit.schedule.loops.tiling import Tiling
 from treadle.jit.schedule.loops.vectorization import Vectorization
 from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
@@ -155,15 +154,14 @@ def schedule_kernel(
     own = in_results(kernel, storage, exact)
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
-    tiled = _tiled(loops)
-    forms = dict(_forms(blocks, order, tiled, _vectorized(loops)))
+    forms = dict(_forms(blocks, order, _vectorized(loops)))
     parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms)
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
     return Schedule(
         storage,
         loops,
-        iteration_times({node: of.strategy for node, of in loops.items()}, tiled, exact),
+        iteration_times({node: of.strategy for node, of in loops.items()}, exact),
         {node: of for node, of in distributed.items() if isinstance(products[node], Panels)},
         packed.made,
         order,
@@ -177,7 +175,7 @@ def schedule_kernel(
         forms,
         thresholds,
         reassociated(facts.values()),
-        step_functions(blocks, parallelism, tiled, is_profiled=kernel.is_profiled),
+        step_functions(blocks, parallelism, set(_tiled(loops)), is_profiled=kernel.is_profiled),
         kernel,
         target.vector_bytes,
     )
@@ -203,31 +201,27 @@ def _parallelism(
 def _forms(
     blocks: Mapping[Block, tuple[Step, ...]],
     order: MemoryOrder,
-    tiled: Collection[Block],
     vectorized: Collection[Block],
 ) -> Iterator[tuple[Node, StepForm]]:
     for step in (step for steps in blocks.values() for step in steps if isinstance(step, Node)):
-        found = form_of(step, order, tiled, vectorized)
+        found = form_of(step, order, vectorized)
         if found is not None:
             yield step, found
 
 
 def _single_threaded(loops: Mapping[Node, LoopSchedule], pipelines: Pipelines) -> Iterator[Block]:
-    """Blocks in which no nest is shared: of tiled loops, and of loops that have a thread each."""
+    """Blocks in which no nest is shared: of loops in register tiles, or with a thread each."""
     stages = {stage.loop for each in pipelines.found.values() for stage in each.stages}
+    yield from _tiled(loops)
+    for loop in stages:
+        yield from all_blocks(op_of(loop, Loop).body)
+
+
+def _tiled(loops: Mapping[Node, LoopSchedule]) -> Iterator[Block]:
+    """The bodies of loops in register tiles."""
     for loop, found in loops.items():
-        if loop in stages or isinstance(found.strategy, Tiling | RegisterTiling):
-            yield from all_blocks(op_of(loop, Loop).body)
-
-
-def _tiled(loops: Mapping[Node, LoopSchedule]) -> Mapping[Block, int]:
-    """Blocks that run for one tile at a time, each with the number of tiles."""
-    return {
-        each: of.strategy.parts
-        for loop, of in loops.items()
-        if isinstance(of.strategy, Tiling)
-        for each in all_blocks(op_of(loop, Loop).body)
-    }
+        if isinstance(found.strategy, RegisterTiling):
+            yield op_of(loop, Loop).body
 
 
 def _vectorized(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
@@ -260,6 +254,6 @@ def _blocks(
 
 def _loop_schedule(facts: LoopFacts) -> LoopSchedule:
     strategy, declined = strategy_of(facts)
-    is_tiled = isinstance(strategy, Tiling | RegisterTiling)
+    is_tiled = isinstance(strategy, RegisterTiling)
     carried = without_double_buffers(facts.carried) if is_tiled else facts.carried
     return LoopSchedule(strategy, declined, carried)

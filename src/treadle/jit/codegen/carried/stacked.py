@@ -189,11 +189,8 @@ def _stacking(
 def recorded_results(
     context: CodegenContext, node: Node, stacks: Sequence[StackedOutput]
 ) -> list[int]:
-    """The results of a recorded kernel into which a loop writes its rows, in order, directly.
-
-    Not those of a loop that runs tile by tile, and so once for every tile.
-    """
-    if not context.kernel.is_recorded or context.tile or node.home is not context.kernel.main:
+    """The results of a recorded kernel into which a loop writes its rows, in order, directly."""
+    if not context.kernel.is_recorded or node.home is not context.kernel.main:
         return []
     return [
         context.schedule.in_results[each.part]

@@ -1,1 +1,1 @@
-"""Loop strategies: tiling, wavefront, linear recurrences by parallel prefix."""
+"""Loop strategies: register tiles, wavefront, linear recurrences by parallel prefix."""

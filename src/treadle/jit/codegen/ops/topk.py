@@ -163,7 +163,7 @@ class _Heap:
 
     def _poll(self, taken: Index) -> None:
         """A safepoint inside one long row, so that a run can stop there."""
-        if self.polls and not (is_in_parallel_part(self.context) or self.context.tile):
+        if self.polls and not is_in_parallel_part(self.context):
             poll_after(self.context, taken)
 
     def _take_down(self, rest: tuple[Index, ...], buffer: Buffer, size: Any) -> None:

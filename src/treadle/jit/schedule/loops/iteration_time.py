@@ -21,14 +21,13 @@ class IterationTime:
     """The `nanoseconds` of an iteration at most, with assumed values of dynamic extents.
 
     A safepoint counts those of a whole `group` of iterations that the strategy runs together; where
-    they run one by one `counted`, which are fewer in a tile, and for the nodes whose extents are
-    known as the kernel begins `by_inputs`: the eighths of a nanosecond for each of their elements.
-    A short inner loop has no safepoints: the time of the `whole` loop is counted before it.
+    they run one by one also `by_inputs`, for nodes of extents known as the kernel begins: the
+    eighths of a nanosecond for each of their elements. A short inner loop has no safepoints: the
+    time of the `whole` loop is counted before it.
     """
 
     nanoseconds: int
     group: int
-    counted: int
     by_inputs: tuple[tuple[Shape, int], ...]
     whole: int | None
 
@@ -40,23 +39,18 @@ class IterationTime:
 
 
 def iteration_times(
-    strategies: Mapping[Node, Strategy],
-    tiles: Mapping[Block, int],
-    exact: Collection[SymbolicDim],
+    strategies: Mapping[Node, Strategy], exact: Collection[SymbolicDim]
 ) -> dict[Node, IterationTime]:
-    """The times of all loops; `tiles`: the number of tiles, of blocks that run tile by tile."""
-    return {node: _time(node, strategy, tiles, exact) for node, strategy in strategies.items()}
+    """The times of all loops."""
+    return {node: _time(node, strategy, exact) for node, strategy in strategies.items()}
 
 
-def _time(
-    loop: Node, strategy: Strategy, tiles: Mapping[Block, int], exact: Collection[SymbolicDim]
-) -> IterationTime:
+def _time(loop: Node, strategy: Strategy, exact: Collection[SymbolicDim]) -> IterationTime:
     body, bound = op_of(loop, Loop).body, loop_bound(loop)
-    nanoseconds, parts = iteration_bound(body), tiles.get(body, 1)
-    by_inputs = () if body in tiles else _by_inputs(body, exact)
+    nanoseconds, by_inputs = iteration_bound(body), _by_inputs(body, exact)
     group, is_short = _group(strategy, nanoseconds), loop.home.is_loop and bound <= _SHORT
     whole = int(bound) if is_short else None
-    return IterationTime(nanoseconds, group, nanoseconds // parts, by_inputs, whole)
+    return IterationTime(nanoseconds, group, by_inputs, whole)
 
 
 def _group(strategy: Strategy, nanoseconds: int) -> int:

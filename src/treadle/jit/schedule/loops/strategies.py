@@ -12,14 +12,12 @@ from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix, parallel_prefix_of
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, register_tiling_of
-from treadle.jit.schedule.loops.tiling import Tiling, tiling_of
 from treadle.jit.schedule.loops.vectorization import Vectorization, vectorization_of
 from treadle.jit.schedule.loops.wavefront import Wavefront, wavefront_of
 
-Strategy = Tiling | RegisterTiling | Wavefront | Vectorization | ParallelPrefix | InOrder
+Strategy = RegisterTiling | Wavefront | Vectorization | ParallelPrefix | InOrder
 
 STRATEGIES: Mapping[str, Callable[[LoopFacts], Strategy | str]] = {
-    "tiling": tiling_of,
     "register tiling": register_tiling_of,
     "wavefront": wavefront_of,
     "vectorization": vectorization_of,

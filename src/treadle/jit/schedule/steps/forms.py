@@ -82,16 +82,15 @@ class StepForm:
 def form_of(
     node: Node,
     order: MemoryOrder,
-    tiled: Collection[Block] = (),
     vectorized: Collection[Block] = (),
 ) -> StepForm | None:
     """The form of a reduction or search; None for another node.
 
-    `tiled` blocks run tile by tile, `vectorized` ones for several iterations at once.
+    `vectorized` blocks run for several iterations at once.
     """
     match node.op:
         case Reduce() as op:
-            return _reduction(node, op, order, tiled, vectorized)
+            return _reduction(node, op, order, vectorized)
         case ArgTopK() as op:
             return _search(node, op, order)
     return None
@@ -124,13 +123,12 @@ def _reduction(
     node: Node,
     op: Reduce,
     order: MemoryOrder,
-    tiled: Collection[Block],
     vectorized: Collection[Block],
 ) -> StepForm:
     places = order.storage.storage_of
     (source,), is_kept = node.operands, places[node] is Storage.REGISTERS
     if not is_kept and len(source.shape) - 1 not in op.axes:
-        if not is_beside_short_axis(node) or node.home in tiled:
+        if not is_beside_short_axis(node):
             return StepForm(Form.ROWS)
         form = Form.NEIGHBOURS
     else:
