@@ -49,6 +49,16 @@ GROWING = """g (int64 n, float[4,P,16] c0, float[16,16] q) => (float[4,M,16] c, 
   }>
 }"""
 
+ENDED = """g (int64 n, float x0) => (float x, float[K] y) {
+  x, y = Loop (n, , x0) <body = b (int64 i, bool go, float s) => (bool on, float s1, float r) {
+    half = Constant <value = float {0.5}> ()
+    s1 = Mul (s, half)
+    one = Constant <value = float {1}> ()
+    on = Greater (s1, one)
+    r = Add (s1, one)
+  }>
+}"""
+
 
 def test_the_next_window_is_read_where_it_lies(rng: np.random.Generator):
     matrix, start = rng.random((3, 8), np.float32), rng.random((8, 20), np.float32)
@@ -67,7 +77,21 @@ def test_an_array_that_grows_in_the_middle_is_reshaped(rng: np.random.Generator)
 
 
 @pytest.mark.parametrize(
-    ("text", "storage"), [(WINDOW, "window along axis 1"), (GROWING, "grows along axis 1")]
+    ("text", "storage"),
+    [
+        (WINDOW, "window along axis 1"),
+        (GROWING, "grows along axis 1, with room for 16 rows at least"),
+        (ENDED, "stacked 0 grows, with room for 64 items at first\n"),
+    ],
 )
 def test_the_schedule_says_where_they_lie(text, storage):
     assert storage in InferenceSession(HEAD + text).explain("schedule")
+
+
+def test_a_stacked_output_of_known_length_has_its_memory_at_once():
+    assert "stacked" not in InferenceSession(HEAD + GROWING).explain("schedule")
+
+
+def test_a_stacked_output_outgrows_its_first_memory():
+    feeds = [{"n": np.array(500), "x0": np.array(x, np.float32)} for x in (0, 3, 2.0**70, 2.0**120)]
+    check(ENDED, *feeds)

@@ -59,8 +59,8 @@ TABLE = """kernel
 
 def test_code_generation_asks_no_cost_model() -> None:
     files = Path(codegen.__file__).parent.rglob("*.py")
-    asking = {each.name for each in files if "cost_model import" in each.read_text()}
-    assert asking == {"clock.py"}, "what a profile times is no part of the schedule"
+    asking = [each.name for each in files if "cost_model" in each.read_text()]
+    assert not asking, "what depends on estimated times is a part of the schedule"
 
 
 def test_a_row_put_into_a_carried_table_counts_as_a_row() -> None:

@@ -18,11 +18,11 @@ TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
     ("rows", "last", "axis", "words"),
     [
         (40, 64, 2, "vectors along the reduced axis"),
-        (64, 40, 1, "vectors along the result"),
+        (64, 40, 1, "vectors along the result, 8 rows at once"),
         (64, 3, 1, "vectors along the reduced axis, for the elements of the last one at once"),
-        (31, 3, 1, "vectors along the result"),
-        (64, 5, 1, "vectors along the result"),
-        (4097, 3, 1, "vectors along the result"),
+        (31, 3, 1, "vectors along the result, 8 rows at once"),
+        (64, 5, 1, "vectors along the result, 8 rows at once"),
+        (4097, 3, 1, "vectors along the result, 8 rows at once"),
     ],
 )
 def test_reductions(rows: int, last: int, axis: int, words: str, rng: np.random.Generator) -> None:
@@ -42,9 +42,9 @@ def test_reductions(rows: int, last: int, axis: int, words: str, rng: np.random.
 @pytest.mark.parametrize(
     ("count", "extent", "words"),
     [
-        (5, 1000, "a heap of the best, keys are compared in vectors"),
-        (127, 1000, "a heap of the best, keys are compared in vectors"),
-        (128, 2049, "a heap of the best, then sorted, keys are compared in vectors"),
+        (5, 1000, "a heap of the best, 16 keys at once"),
+        (127, 1000, "a heap of the best, 16 keys at once"),
+        (128, 2049, "a heap of the best, then sorted, 16 keys at once"),
         (128, 2048, "all items are sorted"),
         (900, 1000, "all items are sorted"),
     ],
@@ -98,7 +98,7 @@ def test_a_long_row_is_searched_with_safepoints() -> None:
     """
     for extent, words in ((2**18 - 1, ""), (2**18, ", with safepoints")):
         kernel = kernel_of(text.replace("EXTENT", str(extent)))
-        words = f"a heap of the best, keys are compared in vectors{words}"
+        words = f"a heap of the best, 16 keys at once{words}"
         assert f"{words}\n" in show_schedule(schedule_kernel(kernel, TARGET))
 
 
@@ -126,7 +126,7 @@ def test_keys_apart_in_memory_are_not_compared_in_vectors(
       return %r
     """
     shown = show_schedule(schedule_kernel(kernel_of(text), TARGET))
-    assert ("keys are compared in vectors" in shown) is in_vectors
+    assert ("16 keys at once" in shown) is in_vectors
     x = rng.integers(-50, 50, [int(extent) for extent in turned.split(",")]).astype(np.int32)
     order = np.argsort(x.T if view else x, axis=axis, kind="stable")
     np.testing.assert_array_equal(run_kernel(text, x)[0], order.take(range(5), axis))

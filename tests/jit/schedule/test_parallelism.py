@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tests.jit.kernel_text import kernel_of
+from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.schedule.test_pipelines import STACKED
 from treadle.jit.codegen import emit_kernel
+from treadle.jit.kernel.ir import Concat
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
+from treadle.jit.schedule.parallelism import CopiedVectors, Parallelism, all_as_one, in_rows
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.schedule.steps.chunks import Chunk
@@ -70,14 +72,14 @@ LONG = """kernel
     ("shape", "chunk"),
     [
         ("1023,65536", None),
-        ("65536,65536", Chunk(0, 1024, 4)),
+        ("65536,65536", Chunk(0, 1024 * 65536, 4)),
         ("n,65536", None),
         ("65536,n", None),
     ],
 )
 def test_long_nests_have_safepoints(shape, chunk):
     schedule = schedule_kernel(kernel_of(LONG.replace("SHAPE", shape)), TARGET)
-    (found,) = (each.by_index or each for each in schedule.parallelism.values())
+    (found,) = schedule.parallelism.values()
     assert found.chunk == chunk
     assert ("safepoint" in show_schedule(schedule)) == (chunk is not None)
 
@@ -205,3 +207,117 @@ def test_copies_in_a_stage_of_a_pipeline_are_not_shared():
     assert schedule.copied(matrix, kernel.main).shared_axis == 0
     for loop in schedule.loops:
         assert schedule.copied(matrix, loop.op.body).shared_axis is None
+
+
+MEMORY = """kernel parallel_threshold_ns=50000
+  %small: float32[40,4] = input 0
+  %flags: bool[40,4] = input 1
+  %large: float32[2000,2000] = input 2
+  %n: int64[] = input 3
+  %open: float32[n] = input 4
+  %turned: float32[4,40] = view (i1, i0) of %small
+  %wide: float64[40] = input 5
+  return %turned"""
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors"),
+    [
+        ("small", CopiedVectors(16)),
+        ("wide", CopiedVectors(8)),
+        ("flags", None),  # has another representation in registers
+        ("large", None),  # threads share it
+        ("open", None),
+        ("turned", None),  # is no memory in the same order
+    ],
+)
+def test_known_memory_is_copied_by_vectors(name: str, vectors: CopiedVectors | None) -> None:
+    kernel = kernel_of(MEMORY)
+    named = dict(zip(("small", "flags", "large", "n", "open", "wide"), kernel.inputs, strict=True))
+    node = named.get(name) or kernel.results[0]
+    schedule = schedule_kernel(kernel, TARGET)
+    assert schedule.copied(node, kernel.main).by_vectors == vectors
+    if name == "turned":
+        assert schedule.moved(node, kernel.main).by_vectors == CopiedVectors(16)
+
+
+JOINED = """kernel
+  %x: float32[40,2] = input 0
+  %s0: float32[40,4] = input 1
+  %1 = loop length 5 extent 5 carries %s = %s0
+    %s: float32[40,4] = carried 0
+    %left: float32[40,2] = view (i0, i1) of %s
+    %right: float32[40,2] = {right}
+    %turned: float32[40,2] = view (-1*i0+39, i1) of %left
+    %both: float32[40,4] = concat along 1 %turned, {operand}
+    %next: float32[40,4] = add %both, %s
+    yield %next
+  %last: float32[40,4] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize(
+    ("right", "operand", "is_at_once"),
+    [
+        ("view (i0, i1+2) of %s", "%right", True),
+        ("exp %left", "%right", False),  # is computed in the memory of the Concat
+        ("exp %left", "%x", False),  # is written in the first iteration alone
+    ],
+)
+def test_rows_of_a_concat_are_written_at_once_if_all_of_them_are(
+    right: str, operand: str, *, is_at_once: bool
+) -> None:
+    kernel = kernel_of(JOINED.format(right=right, operand=operand))
+    schedule = schedule_kernel(kernel, TARGET)
+    (join,) = (n for n in schedule.storage.storage_of if isinstance(n.op, Concat))
+    assert (join in schedule.parallelism) == is_at_once
+    assert ("copy: concat" in show_schedule(schedule)) == is_at_once
+
+
+JOINED_RESULT = """kernel
+  %a: float32[{rows},40] = input 0
+  %b: float32[{rows},40] = input 1
+  %roots: float32[{rows},40] = sqrt %a
+  %both: float32[{shape}] = concat along {axis} %roots, %b
+  return %both"""
+STACKED_RESULT = """kernel
+  %x: float32[3,{rows},40] = input 0
+  %1 = loop length 3 extent 3
+    %row: float32[{rows},40] = scan slice along 0 of %x
+    %roots: float32[{rows},40] = sqrt %row
+    yield
+    stack %roots along {axis}
+  %all: float32[{shape}] = result 0 of %1
+  return %all"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "axis", "shape", "along"),
+    [
+        (JOINED_RESULT, 5, 0, (10, 40), "all axes"),
+        (JOINED_RESULT, 5, 1, (5, 80), "axis 1"),
+        (JOINED_RESULT, 1, 1, (1, 80), "all axes"),
+        (STACKED_RESULT, 5, 0, (3, 5, 40), "all axes"),
+        (STACKED_RESULT, 5, 1, (5, 3, 40), "axis 1"),
+        (STACKED_RESULT, 1, 1, (1, 3, 40), "all axes"),
+    ],
+)
+def test_nests_that_write_between_other_values_run_by_index(
+    text: str,
+    rows: int,
+    axis: int,
+    shape: tuple[int, ...],
+    along: str,
+    rng: np.random.Generator,
+) -> None:
+    source = text.format(rows=rows, axis=axis, shape=",".join(map(str, shape)))
+    shown = show_schedule(schedule_kernel(kernel_of(source), TARGET))
+    assert f"nest: sqrt: float32[{rows},40], vectors along {along}\n" in shown
+    x = rng.random((3, rows, 40), np.float32)
+    if text is JOINED_RESULT:
+        (found,) = run_kernel(source, x[0], x[1])
+        wanted = np.concatenate([np.sqrt(x[0]), x[1]], axis)
+    else:
+        (found,) = run_kernel(source, x)
+        wanted = np.sqrt(np.moveaxis(x, 0, axis))
+    np.testing.assert_array_equal(found, wanted)

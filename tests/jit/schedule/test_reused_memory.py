@@ -60,7 +60,8 @@ def memory_lines(text: str) -> str:
 
 
 IN_PLACE = "storage of carried values: buffer, updated in place"
-COPIED = "storage of carried values: buffer, the next value is copied"
+COPIED = "storage of carried values: buffer, the next value is copied, 16 elements at once"
+SAVED = "buffer, the next value is copied, saved before others are, 16 elements at once"
 SCATTER = "in the memory of carriedarg: scatter: float32[40,4]"
 
 
@@ -80,8 +81,7 @@ SCATTER = "in the memory of carriedarg: scatter: float32[40,4]"
                      "    %next"),
          [COPIED]),
         (CHOICE.replace("else\n      yield %x", "else\n      yield %u"), [COPIED]),
-        (SWAPPED, ["storage of carried values: "
-                   + "; ".join(["buffer, the next value is copied, saved before others are"] * 2)]),
+        (SWAPPED, ["storage of carried values: " + "; ".join([SAVED] * 2)]),
         (SWAPPED.replace("yield %b, %a", "yield %a, %b"),
          ["storage of carried values: buffer; buffer"]),
     ],

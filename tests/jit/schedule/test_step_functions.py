@@ -8,6 +8,7 @@ import pytest
 
 from tests.jit.kernel_text import kernel_of
 from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.schedule.steps import step_functions
@@ -59,7 +60,7 @@ def test_nests_on_one_thread_are_written_once():
     assert written == [
         "main: nest: exp: float32[20], vectors along all axes, written once with its equals"
     ]
-    assert "steps are functions" in text(NESTS)
+    assert "steps are functions from 24 instructions on\n" in text(NESTS)
     assert "loop 0: register tiles" in text(NESTS)
 
 
@@ -75,3 +76,39 @@ def test_profiled_nests_are_timed_where_they_stand():
     kernel = kernel_of(NESTS)
     assert len(once(kernel)) == 1
     assert not once(replace(kernel, is_profiled=True))
+
+
+NUMBERS = """kernel
+  %x: float32[20] = input 0
+  %n: int64[] = constant 3
+  %scale: float32[] = constant 0.5
+  %base: float32[] = constant 2.0
+  %shared: float32[] = constant 4.0
+  %power: float32[20] = pow %base, %x
+  %root: float32[20] = pow %x, %shared
+  %1: float32[20] = mul %root, %scale
+  %2: float32[20] = sub %power, %shared
+  %both: float32[20] = add %1, %2
+  return %both"""
+
+
+@pytest.mark.usefixtures("large")
+def test_numbers_that_only_arithmetic_reads_are_arguments():
+    """Not those that other functions read too, which have forms for numbers that are known."""
+    kernel = kernel_of(NUMBERS)
+    found = schedule_kernel(kernel, TARGET).functions
+    assert [node.op.array.item() for node in found.arguments] == [0.5]
+    assert "on, numbers that are arguments: 1" in text(NUMBERS)
+
+
+def test_numbers_of_small_kernels_are_no_arguments():
+    assert not schedule_kernel(kernel_of(NUMBERS), TARGET).functions.arguments
+
+
+@pytest.mark.usefixtures("large")
+def test_only_steps_with_loops_become_functions():
+    kernel = kernel_of(NESTS)
+    found = schedule_kernel(kernel, TARGET)
+    own = [step for step in found.blocks[kernel.main] if found.functions.may_be_one(step)]
+    assert len(own) == 4
+    assert all(isinstance(step, Nest) for step in own)

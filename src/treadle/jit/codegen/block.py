@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any
 
-from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.branch import BranchResult, emit_branch
 from treadle.jit.codegen.buffer import Buffer
@@ -76,15 +75,9 @@ def emit_block(context: CodegenContext, block: Block, stacked: Stacked) -> None:
 
 
 def _own_blocks(context: CodegenContext, step: Step) -> AbstractContextManager[None]:
-    """Blocks of its own for a step that may become a function: it has loops, and no body."""
-    is_own = context.schedule.functions.are_made and (isinstance(step, Nest) or _has_loops(step))
+    """Blocks of its own for a step that may become a function."""
+    is_own = context.schedule.functions.may_be_one(step)
     return context.builder.step() if is_own else nullcontext()
-
-
-def _has_loops(node: Node) -> bool:
-    if isinstance(node.op, _WITHOUT_CODE):
-        return False
-    return any(not (each.is_static and each.size <= 1) for each in (node, *node.operands))
 
 
 def _emit_node(context: CodegenContext, node: Node) -> None:
@@ -119,19 +112,9 @@ def _constant(context: CodegenContext, node: Node) -> None:
         context.access.registers[node] = [
             literal(node.dtype, element) for element in op.array.ravel()
         ]
-        if context.schedule.functions.are_made and _is_operand(context, node):
+        if node in context.schedule.functions.arguments:
             (value,) = context.access.registers[node]
             context.access.registers[node] = [context.builder.opaque(value)]
-
-
-def _is_operand(context: CodegenContext, node: Node) -> bool:
-    """Whether a constant is a number that arithmetic reads: an argument of the steps' functions.
-
-    Steps that differ in such numbers only are then one function.
-    """
-    readers = context.access.places.readers.get(node, ())
-    is_number = node.is_single and node.dtype in (DType.FLOAT32, DType.FLOAT64)
-    return is_number and all(reader.op in _ARITHMETIC for reader in readers)
 
 
 def _counter(context: CodegenContext, node: Node) -> None:
@@ -231,13 +214,6 @@ def _part(context: CodegenContext, node: Node) -> None:
     else:
         context.access.keep(node, found)
 
-
-_ARITHMETIC = frozenset(map(Elementwise, ("add", "sub", "mul", "div", "max", "min")))
-_WITHOUT_CODE = (
-    Loop, Branch, HostCall, Input, Constant, Empty, InputDim, DimOf, Guard, InductionVar,
-    CarriedArg, Result,
-)  # fmt: skip
-"""Operations whose steps are not functions: their code is little, may fail, or has steps itself."""
 
 _EMIT: Mapping[type, Callable[[CodegenContext, Node], None]] = {
     Input: _input,

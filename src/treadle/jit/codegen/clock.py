@@ -1,15 +1,12 @@
 """Clocks of a profiled kernel: count processor ticks of loops, nests and calls.
 
-A clock is a row of words to which a kernel's calls add. Reading the processor's counter takes some
-10 nanoseconds, so only code with an estimated microsecond or more has a clock, and code of a loop
-that may be shorter than the estimate is timed in one of eight runs. For a loop with shorter
-iterations, the first and the last one are measured separately if an iteration takes some 20
-nanoseconds or more. All code has a line in the line table (`debug_locations.py`), for samples.
+A clock is a row of words to which a kernel's calls add. `schedule/steps/timings.py` says which
+code has one. All code has a line in the line table (`debug_locations.py`), for samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -20,19 +17,12 @@ from treadle.jit.codegen.context import CodegenContext, LoopClock
 from treadle.jit.codegen.debug_locations import located
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.kernel.artifact import CLOCK_WORDS, Clock, CodePlace
-from treadle.jit.kernel.ir import BOXED_DOMAIN, Block, Branch, HostCall, Loop, Node, op_of
-from treadle.jit.kernel.traversal import all_nodes, word_of, words_of
+from treadle.jit.kernel.ir import BOXED_DOMAIN, Block, HostCall, Loop, Node, op_of
+from treadle.jit.kernel.traversal import word_of, words_of
 from treadle.jit.lowering import lowering
-from treadle.jit.schedule.cost_model import (
-    ASSUMED_EXTENT,
-    assumed_size,
-    node_bound,
-    per_element,
-)
+from treadle.jit.schedule.fusion import Nest
+from treadle.jit.schedule.steps.timings import Iterations
 
-_LONG, _SHORT = 3000, 50
-"""The nanoseconds from which code is timed, by an estimate of up to three times the true time."""
-_SURELY_LONG = 2 * _LONG
 _READ = "llvm.readcyclecounter"
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 """2^64 over the golden ratio: multiples of it are spread evenly over all words of 64 bits."""
@@ -43,7 +33,7 @@ THE_LOOP = "the loop itself"
 
 def has_clocks(context: CodegenContext) -> bool:
     """Whether the kernel is profiled, on a processor whose counter can be read."""
-    return context.kernel.is_profiled and context.builder.target.triple.startswith("x86_64")
+    return context.schedule.timings is not None
 
 
 def now(context: CodegenContext) -> Any:
@@ -100,23 +90,11 @@ def timed_node(context: CodegenContext, node: Node) -> Iterator[None]:
         yield
         return
     loop, words = _loop_of(context, node.home), words_of([node])
-    taken = 0 if isinstance(node.op, Branch) else node_bound(node)
-    with located(context, CodePlace(loop, words, taken >= _LONG)):
-        if taken < _LONG:
-            yield
-            return
-        clock, is_call = Clock("nest", loop, words), isinstance(node.op, HostCall)
-        if isinstance(node.op, HostCall):
-            clock = Clock("call", loop, f"{word_of(node)}: {_why_called(node.op)}")
-        is_long = is_call or _is_surely_long(context, [node], taken)
-        with timed(context, clock, is_long=is_long):
-            yield
-
-
-def _is_surely_long(context: CodegenContext, nodes: Sequence[Node], taken: float) -> bool:
-    """Whether the code takes long whatever its dynamic extents are, or runs once in a call."""
-    is_static = all(node.is_static for node in nodes)
-    return nodes[0].home is context.kernel.main or (is_static and taken >= _SURELY_LONG)
+    clock = Clock("nest", loop, words)
+    if isinstance(node.op, HostCall):
+        clock = Clock("call", loop, f"{word_of(node)}: {_why_called(node.op)}")
+    with _timed_step(context, node, words, clock):
+        yield
 
 
 def _why_called(op: HostCall) -> str:
@@ -129,20 +107,26 @@ def _why_called(op: HostCall) -> str:
 
 
 @contextmanager
-def timed_nest(context: CodegenContext, nest: Sequence[Node]) -> Iterator[None]:
-    """Time a nest that computes several nodes."""
+def timed_nest(context: CodegenContext, nest: Nest) -> Iterator[None]:
+    """Time a nest that computes several nodes, if it takes long enough."""
     if not has_clocks(context):
         yield
         return
-    access = context.access
-    taken = per_element(access.places, access.buffers, nest) * assumed_size(nest[0].shape)
-    loop, words = _loop_of(context, nest[0].home), words_of(nest)
-    with located(context, CodePlace(loop, words, taken >= _LONG)):
-        if taken < _LONG:
+    loop, words = _loop_of(context, nest.nodes[0].home), words_of(nest.nodes)
+    with _timed_step(context, nest, words, Clock("nest", loop, words)):
+        yield
+
+
+@contextmanager
+def _timed_step(
+    context: CodegenContext, step: Node | Nest, words: str, clock: Clock
+) -> Iterator[None]:
+    found = context.schedule.timing_of(step)
+    with located(context, CodePlace(clock.path, words, found is not None)):
+        if found is None:
             yield
             return
-        is_long = _is_surely_long(context, nest, taken)
-        with timed(context, Clock("nest", loop, words), is_long=is_long):
+        with timed(context, clock, is_long=found.always):
             yield
 
 
@@ -176,31 +160,20 @@ def timed_loop(context: CodegenContext, node: Node) -> Iterator[None]:
     if not has_clocks(context):
         yield
         return
-    is_outermost = node.home is context.kernel.main
-    has_clock = bool(op.path) and (is_outermost or _duration(context, node) >= _LONG)
+    found = context.schedule.timing_of(node)
     with located(context, CodePlace(context.loop_paths[op.body], THE_LOOP, False)):
-        if not has_clock:
+        if found is None:
             yield
             return
-        is_long = is_outermost or _is_long_loop(context, node)
-        with timed(context, Clock("loop", op.path, ""), is_long=is_long) as made:
+        with timed(context, Clock("loop", op.path, ""), is_long=found.always) as made:
             context.loop_clocks[node] = made
             yield
 
 
-def _is_long_loop(context: CodegenContext, loop: Node) -> bool:
-    op = op_of(loop, Loop)
-    inside = list(all_nodes(op.body))
-    trips = [_trips(node.op) for node in (loop, *inside) if isinstance(node.op, Loop)]
-    is_told = all(isinstance(trip, int) for trip in trips)
-    return is_told and _is_surely_long(context, [loop, *inside], _duration(context, loop))
-
-
 def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> IterationClock | None:
-    """The clock of a loop's iterations; None if they are too short."""
-    own, op = context.loop_clocks.get(node), op_of(node, Loop)
-    each = _iteration(context, node)
-    if own is None or each < _SHORT:
+    """The clock of a loop's iterations; None if none is timed by itself."""
+    own, kind = _iterations_of(context, node)
+    if own is None or kind not in (Iterations.ENDS, Iterations.EACH):
         return None
     w = context.builder
     started = w.variable(I64, llvm.Constant(I64, 0))
@@ -209,9 +182,17 @@ def begin_iterations(context: CodegenContext, node: Node, limit: Any) -> Iterati
         moment = now(context)
         for variable in (started, began, second):
             w.builder.store(moment, variable)
-    told = limit if op.is_counted else None
-    is_long = each >= _LONG
+    told = limit if op_of(node, Loop).is_counted else None
+    is_long = kind is Iterations.EACH
     return IterationClock(own.number, own.due, started, began, second, is_long, told)
+
+
+def _iterations_of(
+    context: CodegenContext, loop: Node
+) -> tuple[LoopClock | None, Iterations | None]:
+    """The clock of a loop, and what it tells of the iterations; None if it has no clock."""
+    found = context.schedule.timing_of(loop)
+    return context.loop_clocks.get(loop), None if found is None else found.iterations
 
 
 def begin_iteration(context: CodegenContext, clock: IterationClock | None, index: Any) -> None:
@@ -270,20 +251,3 @@ def _word(context: CodegenContext, kind: str, number: int) -> Any:
     word = number * len(CLOCK_WORDS) + CLOCK_WORDS.index(kind)
     base, b = context.access.slots.clocks(), context.builder.builder
     return b.gep(base, [llvm.Constant(I64, word)], source_etype=I64, inbounds=True)
-
-
-def _iteration(context: CodegenContext, loop: Node) -> int:
-    """The estimated nanoseconds of an iteration, inner loops included."""
-    inner = (node for node in op_of(loop, Loop).body.nodes if isinstance(node.op, Loop))
-    own = context.schedule.iterations[loop].nanoseconds
-    return own + sum(_duration(context, each) for each in inner)
-
-
-def _duration(context: CodegenContext, loop: Node) -> int:
-    times = _trips(op_of(loop, Loop))
-    return (times if isinstance(times, int) else ASSUMED_EXTENT) * _iteration(context, loop)
-
-
-def _trips(op: Loop) -> object:
-    """The trip count of a loop; an int if it is known."""
-    return op.extent if isinstance(op.extent, int) else op.length

@@ -13,6 +13,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.llvm_types import I1, I32, I64, POINTER, VOID, undefined, zeros
 from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.nest_size import may_unroll
 
 Index = Any
 """An integer known at compile time (int), or an LLVM value of 64 bits."""
@@ -42,8 +43,6 @@ def _multiple(value: Any) -> tuple[Any, int, int]:
     return value, 1, offset
 
 
-_MAX_UNROLLED = 8
-"""The number of iterations below which LLVM may unroll a loop."""
 _UNROLLED = {True: (), False: ("unroll.disable",)}
 _UNLIKELY = (1, 1_000_000)
 NOT_VECTORIZED = ("vectorize.enable=0", "unroll.disable")
@@ -276,8 +275,7 @@ class FunctionBuilder:
     def range(self, stop: Index, step: int = 1, hints: Sequence[str] = ()) -> Iterator[Index]:
         """A loop over the numbers from 0 to `stop`, exclusive, around the body of the block.
 
-        `hints` are names of LLVM's loop metadata. Long loops and loops around them are not
-        unrolled, which would take LLVM long and gains nothing once they are vectorised.
+        `hints` are names of LLVM's loop metadata; without any it may unroll some loops.
         """
         if isinstance(stop, int) and stop <= step:
             if stop > 0:
@@ -303,7 +301,7 @@ class FunctionBuilder:
         self._depth += 1
         yield counter
         self._depth -= 1
-        is_short = isinstance(stop, int) and stop < _MAX_UNROLLED and self._long == long
+        is_short = may_unroll(stop, has_long_loops=self._long != long)
         self._long += not is_short
         hints = hints or _UNROLLED[is_short]
         if not self._depth:

@@ -37,7 +37,7 @@ def emit_nest(context: CodegenContext, nest: Nest, stacked: Stacked) -> None:
     context.counts.update({"nests": 1, "fused": len(nest.nodes)})
     is_apart = any(is_swapped(context, b) for node in nest.nodes for b in targets[node])
     found = context.schedule.parallelism_of(nest)
-    with timed_nest(context, nest.nodes), outlined(context, when=is_apart):
+    with timed_nest(context, nest), outlined(context, when=is_apart):
         emit_nest_once(context, nest, targets, found, lambda: _write(context, nest, found, targets))
     context.access.buffers.update({node: targets[node][0] for node in nest.nodes if node in kept})
 
@@ -48,11 +48,12 @@ def _write(context: CodegenContext, nest: Nest, found: Parallelism, targets: Tar
         split_nest(
             context, nest.pieces, found, lambda index: _element(context, nodes, targets, index)
         )
-    elif found.vector_axis is None and _is_dense(targets):
+    elif found.vector_axis is None:
+        assert all(each.is_dense for buffers in targets.values() for each in buffers), "gaps"
         with each_position(context, context.access.size(nodes[0]), found) as position:
             _element(context, nodes, targets, Flat(position))
     else:
-        with each_index(context, shape, found.by_index or found) as index:
+        with each_index(context, shape, found) as index:
             _element(context, nodes, targets, index)
 
 
@@ -62,11 +63,6 @@ def _element(context: CodegenContext, nest: Sequence[Node], targets: Targets, at
         for node, value in values:
             for buffer in targets[node]:
                 context.access.store(buffer, at, value)
-
-
-def _is_dense(targets: Targets) -> bool:
-    """Whether all memory that a nest writes is in row-major order: no part of a larger array."""
-    return all(buffer.is_dense for buffers in targets.values() for buffer in buffers)
 
 
 def _is_kept(context: CodegenContext, node: Node, nest: Sequence[Node], stacked: Stacked) -> bool:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from llvmlite import ir as llvm
 
-from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
@@ -20,11 +19,8 @@ from treadle.jit.codegen.parallel import (
     parallel_positions,
 )
 from treadle.jit.kernel.ir import Block, Node, static_shape
-from treadle.jit.schedule.parallelism import Parallelism
+from treadle.jit.schedule.parallelism import CopiedVectors, Parallelism
 from treadle.jit.schedule.storage import Storage
-
-_UNROLLED = 4
-"""The most vectors that are copied without a loop."""
 
 
 @contextmanager
@@ -54,36 +50,32 @@ def move(
 ) -> None:
     """Copy every element of a node from memory to memory, both in row-major order."""
     found = context.schedule.moved(node, block)
-    if _is_copied_by_vectors(context, node, source, target, found):
-        _copy_vectors(context, source, target, node.size)
+    vectors = _vectors_of(context, source, target, found)
+    if vectors is not None:
+        _copy_vectors(context, source, target, node.size, vectors)
         return
     with each_position(context, context.access.size(node), found) as position:
         context.access.store(target, Flat(position), context.access.load(source, Flat(position)))
 
 
-def _is_copied_by_vectors(
-    context: CodegenContext, node: Node, source: Buffer, target: Buffer, found: Parallelism
-) -> bool:
-    """Whether the elements of a node are in two memories, whole and in the same order.
+def _vectors_of(
+    context: CodegenContext, source: Buffer, target: Buffer, found: Parallelism
+) -> CopiedVectors | None:
+    """The vectors of a copy if two memories are whole and in the same order; else None.
 
-    Not of a long nest, which is divided, or one that threads share.
+    LLVM must see that they are two, which in a function for double buffers it does.
     """
-    return (
-        node.is_static
-        and not (found.is_shared or context.functions.is_outlined)
-        and found.chunk is None
-        and source.is_dense
-        and target.is_dense
-        and source.scope != target.scope
-        and source.dtype is target.dtype
-        and source.dtype is not DType.BOOL
-    )
+    are_whole = source.is_dense and target.is_dense
+    are_apart = source.scope != target.scope and not context.functions.is_outlined
+    is_same = source.dtype is target.dtype
+    return found.by_vectors if are_whole and are_apart and is_same else None
 
 
-def _copy_vectors(context: CodegenContext, source: Buffer, target: Buffer, size: int) -> None:
-    """Copy dense memory by vectors of our own: LLVM's vectorizer would take milliseconds."""
-    w, item = context.builder, source.dtype.numpy.itemsize
-    lanes = w.target.vector_bytes // item
+def _copy_vectors(
+    context: CodegenContext, source: Buffer, target: Buffer, size: int, vectors: CopiedVectors
+) -> None:
+    """Copy dense memory by vectors, without LLVM's vectorizer."""
+    w, item, lanes = context.builder, source.dtype.numpy.itemsize, vectors.lanes
     whole, rest = divmod(size, lanes)
 
     def copy(position: Index, count: int) -> None:
@@ -96,7 +88,7 @@ def _copy_vectors(context: CodegenContext, source: Buffer, target: Buffer, size:
         place = context.access.address(target, Flat(position))
         context.access.aliases.mark(w.builder.store(value, place, align=item), target.scope)
 
-    if whole > _UNROLLED:
+    if whole > vectors.written:
         with w.range(whole, hints=NOT_VECTORIZED) as number, context.access.scope():
             copy(w.multiply(number, lanes), lanes)
     else:
@@ -115,13 +107,14 @@ def copy_node(context: CodegenContext, source: Node, target: Buffer, block: Bloc
 
 def _copy(context: CodegenContext, source: Node, target: Buffer, block: Block | None) -> None:
     access, found = context.access, context.schedule.copied(source, block)
+    vectors = None
+    if access.storage_of(source) is not Storage.REGISTERS and access.is_in_memory(source):
+        vectors = _vectors_of(context, access.buffer(source), target, found)
     if access.storage_of(source) is Storage.REGISTERS:
         for position, value in enumerate(access.registers[source]):
             access.store(target, access.unflat(position, static_shape(source)), value)
-    elif access.is_in_memory(source) and _is_copied_by_vectors(
-        context, source, access.buffer(source), target, found
-    ):
-        _copy_vectors(context, access.buffer(source), target, source.size)
+    elif vectors is not None:
+        _copy_vectors(context, access.buffer(source), target, source.size, vectors)
     elif target.is_dense and access.is_flat(source):
         with each_position(context, access.size(source), found) as position, access.scope():
             access.store(target, Flat(position), access.read(source, Flat(position)))

@@ -20,7 +20,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, declare_room, release, s
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.module_text import text_of
-from treadle.jit.codegen.safepoint import SAFEPOINT_PERIOD, end, release_gil
+from treadle.jit.codegen.safepoint import end, release_gil
 from treadle.jit.codegen.scalar import half
 from treadle.jit.codegen.steps.outline import merge, merge_parts, outline
 from treadle.jit.kernel.artifact import KernelArtifact
@@ -33,6 +33,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
 from treadle.jit.schedule.layouts.memory_order import in_same_order
 from treadle.jit.schedule.layouts.result_memory import has_known_shape
+from treadle.jit.schedule.loops.iteration_time import SAFEPOINT_PERIOD
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.storage import Storage, StorageMap
 
@@ -95,7 +96,7 @@ def emit_kernel(
     w.close_entry()
     calls = list(e.functions.step_calls)
     if schedule.functions.are_made:
-        calls += outline(module, function, w.nests)
+        calls += outline(module, function, w.nests, schedule.functions)
     if e.debug is not None:
         keep_own_locations(module, function)
     t.aliases.close()

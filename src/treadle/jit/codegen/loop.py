@@ -96,8 +96,7 @@ def _run(
     stop, again = w.variable(I64, limit), None
     if isinstance(strategy, ParallelPrefix):
         again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
-    is_plain = not isinstance(strategy, Wavefront | ParallelPrefix)
-    iterations = clock.begin_iterations(context, node, limit) if is_plain else None
+    iterations = clock.begin_iterations(context, node, limit)
     head, body, after = (
         w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
     )

@@ -20,8 +20,7 @@ from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
 from treadle.jit.kernel.ir import Node
-
-SAFEPOINT_PERIOD = 5_000_000
+from treadle.jit.schedule.loops.iteration_time import SAFEPOINT_PERIOD
 
 
 def safepoint(context: CodegenContext, node: Node) -> None:

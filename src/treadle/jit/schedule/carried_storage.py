@@ -29,6 +29,8 @@ from treadle.jit.schedule.storage import Storage, StorageMap
 
 _MIN_DOUBLE_BUFFER_BYTES = 4096
 """The least size in bytes: smaller values are copied faster than a function is called."""
+_FIRST_ROWS = 16
+"""The least rows for which an array that gains rows has room once it grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,14 @@ class Registers:
 
 @dataclass(frozen=True, slots=True)
 class Resizable:
-    """An array that changes its extents along `axes`; `appended`: it gains rows along this one."""
+    """An array that changes its extents along `axes`; `appended`: it gains rows along this one.
+
+    Its memory then has room for at least `rows`, and doubles when it is full.
+    """
 
     axes: tuple[int, ...]
     appended: int | None = None
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +95,8 @@ def show_storage(storage: CarriedStorage) -> str:
             return f"window{along}, rows enter at its {'end' if is_forward else 'start'}"
         case Resizable(_, None):
             return "resizable"
-        case Resizable(_, axis):
-            return f"grows along axis {axis}"
+        case Resizable(_, axis, rows):
+            return f"grows along axis {axis}, with room for {rows} rows at least"
     return _WORDS[type(storage)]
 
 
@@ -108,7 +114,8 @@ def _storage(loop: Loop, number: int, storage: StorageMap) -> CarriedStorage:
         return window
     axes = changing_axes(state, number)
     if axes:
-        return Resizable(axes, _appended_axis(loop, number, axes))
+        appended = _appended_axis(loop, number, axes)
+        return Resizable(axes, appended, 0 if appended is None else _FIRST_ROWS)
     if storage.storage_of[state] is Storage.REGISTERS:
         return Registers()
     is_double = _is_double_buffered(loop, number, storage)

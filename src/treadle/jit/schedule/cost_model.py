@@ -7,7 +7,7 @@ worth being timed. Elements of eight bytes cost twice as much as those of four.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, prod
 
 from treadle.ir import DType
@@ -64,16 +64,15 @@ def per_product(dtype: DType, rows: object) -> float:
     return (costs.PRODUCT + costs.FACTOR / together) * _words(dtype)
 
 
-def per_element(places: StorageMap, loaded: Container[Node], nodes: Iterable[Node]) -> float:
-    """The cost of computing and writing one element of each node; `loaded` are nodes in memory."""
-    own = list(nodes)
-    written = sum(costs.WRITTEN * _words(node.dtype) for node in own)
-    return _read(places, loaded, own, set(own)) + written
+def per_element(places: StorageMap, nodes: Sequence[Node]) -> float:
+    """The cost of computing and writing one element of each node."""
+    written = sum(costs.WRITTEN * _words(node.dtype) for node in nodes)
+    return _read(places, nodes, set(nodes)) + written
 
 
-def per_read(places: StorageMap, loaded: Container[Node], node: Node) -> float:
+def per_read(places: StorageMap, node: Node) -> float:
     """The cost of reading one element, or computing it if it is not in memory."""
-    return _read(places, loaded, [node], set())
+    return _read(places, [node], set())
 
 
 def per_result(places: StorageMap, node: Node) -> float:
@@ -81,7 +80,7 @@ def per_result(places: StorageMap, node: Node) -> float:
     operand = node.operands[0]
     over = [operand.shape[axis] for axis in op_of(node, Reduce).axes]
     count = prod(extent if isinstance(extent, int) else costs.ASSUMED_TERMS for extent in over)
-    return count * (per_read(places, (), operand) + ADDED)
+    return count * (per_read(places, operand) + ADDED)
 
 
 def vector_lanes(nodes: Sequence[Node], vector_bytes: int) -> int:
@@ -103,17 +102,14 @@ def widest(nodes: Sequence[Node]) -> int:
     return max((each.dtype.numpy.itemsize for each in found), default=0)
 
 
-def _read(
-    places: StorageMap, loaded: Container[Node], nodes: list[Node], computed: set[Node]
-) -> float:
+def _read(places: StorageMap, nodes: Sequence[Node], computed: set[Node]) -> float:
     total, seen, waiting = 0.0, set[Node](), [(node, 1) for node in nodes]
     while waiting:
         node, times = waiting.pop()
         if node in seen or node.is_single:
             continue
         seen.add(node)
-        is_inline = places.storage_of[node] is Storage.INLINE and node not in loaded
-        if not (is_inline or node in computed):
+        if not (places.storage_of[node] is Storage.INLINE or node in computed):
             total += times * costs.READ * _words(node.dtype)
             continue
         times *= max(written_out_terms(node), 1)

@@ -18,6 +18,8 @@ than in proportion to a nest's size, and compiles nests that are alike once.
 """
 MIN_LONG = 512
 """The functions in a block or kernel, weighted, from which it is long."""
+_MAX_UNROLLED = 8
+"""The number of iterations of a loop below which LLVM may unroll it."""
 _EXPENSIVE_WEIGHT = 8
 _MAX_EXPENSIVE_CHAIN = 2
 """Expensive functions of each other in one loop nest. A longer chain exceeds the processor's
@@ -34,6 +36,14 @@ _MIN_INTERLEAVED = 128
 """The elements of a row from which they are interleaved, if a multiple of the lanes."""
 _MIN_INTERLEAVED_UNEVEN = 1024
 """The same for other lengths."""
+
+
+def may_unroll(trips: object, *, has_long_loops: bool) -> bool:
+    """Whether LLVM may unroll a loop: one of few iterations, around none of many.
+
+    Unrolling others would take LLVM long, and gains nothing once they are vectorized.
+    """
+    return isinstance(trips, int) and trips < _MAX_UNROLLED and not has_long_loops
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
+from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     Concat,
     Elementwise,
@@ -64,6 +65,19 @@ LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
 """
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several vectors are computed independently."""
+_MOST_WRITTEN = 4
+"""The most vectors that are copied without a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedVectors:
+    """A copy of memory by vectors of `lanes` elements; up to `written` of them without a loop.
+
+    LLVM has no loop to vectorize then, which takes milliseconds.
+    """
+
+    lanes: int
+    written: int = _MOST_WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +92,7 @@ class Parallelism:
     `masked`: the lanes of vectors whose masks may cut off the rest of a row of a piece; 0: none do.
     `chunk`: those of a long nest, with safepoints between them.
     `by_index`: how it runs where memory has gaps; `by_tiles`: the rows of tiles, where it is a
-    transposition of memory.
+    transposition of memory; `by_vectors`: where a copy is from memory to memory, both without gaps.
     """
 
     nanoseconds: float
@@ -90,6 +104,7 @@ class Parallelism:
     chunk: Chunk | None = None
     by_index: Parallelism | None = None
     by_tiles: Parallelism | None = None
+    by_vectors: CopiedVectors | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -167,7 +182,7 @@ def parallelism_of(
         last = static_shape(step)[-1]
         return in_rows(last * COPIED, step.shape[:-1], threshold)
     if isinstance(step.op, View | Reshape | Iota | ScanSlice | Elementwise):
-        found = in_rows(per_element(order.storage, (), (step,)), step.shape, threshold)
+        found = in_rows(per_element(order.storage, (step,)), step.shape, threshold)
         return _with_tiles(found, step, threshold, vector_bytes)
     return None
 
@@ -183,11 +198,16 @@ def _with_masks(found: Parallelism, nest: Nest, vector_bytes: int) -> Parallelis
 def copy_parallelism(
     node: Node, order: MemoryOrder, threshold: int, vector_bytes: int, nanoseconds: float | None
 ) -> Parallelism:
-    """How a copy of a value to other memory runs."""
-    if nanoseconds is None:
-        nanoseconds = per_read(order.storage, (), node) + COPIED
-    found = _flat(nanoseconds, node, threshold)
+    """How a copy of a value to other memory runs; `nanoseconds` of one from memory to memory."""
     is_inline = order.storage.storage_of[node] is Storage.INLINE
+    is_moved = nanoseconds is not None or not is_inline
+    if nanoseconds is None:
+        nanoseconds = per_read(order.storage, node) + COPIED
+    found = _flat(nanoseconds, node, threshold)
+    if is_moved and node.is_static and node.dtype is not DType.BOOL:
+        is_whole = not found.is_shared and found.chunk is None
+        vectors = CopiedVectors(vector_bytes // node.dtype.numpy.itemsize)
+        found = replace(found, by_vectors=vectors if is_whole else None)
     return _with_tiles(found, node, threshold, vector_bytes) if is_inline else found
 
 
@@ -229,11 +249,12 @@ def _with_tiles(found: Parallelism, node: Node, threshold: int, vector_bytes: in
 
 
 def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:
-    first, nanoseconds = nest.nodes[0], per_element(order.storage, (), nest.nodes)
+    first, nanoseconds = nest.nodes[0], per_element(order.storage, nest.nodes)
     if nest.pieces is not None:
         return replace(in_rows(nanoseconds, first.shape, threshold), interleaved=1)
-    if _is_flat(nest.nodes, order):
-        return _flat(nanoseconds, first, threshold)
+    if _is_flat(nest.nodes, order) and all(map(order.is_written_whole, nest.nodes)):
+        size = first.size if first.is_static else None
+        return all_as_one(nanoseconds, size, threshold)
     return in_rows(nanoseconds, first.shape, threshold)
 
 

@@ -8,6 +8,7 @@
     order         which values are in memory in row-major order
     concats       operands that are computed in the memory of their Concat
     in_results    values that are computed in the memory of a result
+    growing       stacked outputs of unknown length, in memory that grows
     reused        values that take over the memory of others
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
@@ -17,6 +18,7 @@
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
+    timings       the clocks of a profiled kernel: which steps have one, and when it runs
     kept          what loops slice and is yet computed before them, whole, and why
 
 What depends on the text of the code alone is left to code generation: which functions are equal.
@@ -25,9 +27,9 @@ What depends on the text of the code alone is left to code generation: which fun
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.ir import Block, Kernel, Loop, Node, SymbolicDim, op_of
+from treadle.jit.kernel.ir import Block, Concat, Kernel, Loop, Node, SymbolicDim, op_of
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
@@ -41,7 +43,12 @@ from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, storage_of_carried
 from treadle.jit.schedule.layouts.packing import Packing, packings
-from treadle.jit.schedule.layouts.result_memory import in_results
+from treadle.jit.schedule.layouts.result_memory import (
+    Growing,
+    gapped_elements,
+    growing_results,
+    in_results,
+)
 from treadle.jit.schedule.layouts.reused_memory import ReusedMemory, reused_memory
 from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.iteration_time import IterationTime, iteration_times
@@ -55,6 +62,7 @@ from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.steps.forms import StepForm, form_of
 from treadle.jit.schedule.steps.products import Panels, ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
+from treadle.jit.schedule.steps.timings import Timing, timings
 from treadle.jit.schedule.storage import StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
@@ -72,6 +80,7 @@ class Schedule:
     order: MemoryOrder
     concats: ConcatOperands
     in_results: Mapping[Node, int]
+    growing: Mapping[Node, Growing]
     reused: ReusedMemory
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
@@ -81,6 +90,7 @@ class Schedule:
     thresholds: Mapping[Block, int]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
+    timings: Mapping[Step, Timing] | None
     kernel: Kernel
     vector_bytes: int
 
@@ -107,6 +117,10 @@ class Schedule:
         found = self.forms.get(node) or form_of(node, self.order)
         assert found is not None, "neither a reduction nor a search"
         return found
+
+    def timing_of(self, step: Step) -> Timing | None:
+        """The clock of a step; None if it has none."""
+        return None if self.timings is None else self.timings.get(step)
 
     def copied(self, node: Node, block: Block | None) -> Parallelism:
         """How a copy of a value runs in a block; one that is not in memory is computed by it."""
@@ -151,22 +165,28 @@ def schedule_kernel(
     concats = concat_operands(made, blocks)
     carried = storage_of_carried({node: of.carried for node, of in loops.items()}, storage)
     order = MemoryOrder(storage, carried, concats.into)
+    order = replace(order, gapped={*gapped_elements(loops, kernel, storage)})
     own = in_results(kernel, storage, exact)
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
     forms = dict(_forms(blocks, order, _vectorized(loops)))
-    parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms)
+    divided = {step for steps in blocks.values() for step in steps if _is_divided(step, concats)}
+    parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms, divided)
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
+    strategies = {node: of.strategy for node, of in loops.items()}
+    times = iteration_times(strategies, exact)
+    every = (step for steps in blocks.values() for step in steps)
     return Schedule(
         storage,
         loops,
-        iteration_times({node: of.strategy for node, of in loops.items()}, exact),
+        times,
         {node: of for node, of in distributed.items() if isinstance(products[node], Panels)},
         packed.made,
         order,
         concats,
         own,
+        growing_results(storage),
         reused_memory(kernel, order, found, blocks, own),
         found,
         blocks,
@@ -175,7 +195,10 @@ def schedule_kernel(
         forms,
         thresholds,
         reassociated(facts.values()),
-        step_functions(blocks, parallelism, set(_tiled(loops)), is_profiled=kernel.is_profiled),
+        step_functions(
+            blocks, parallelism, storage, set(_tiled(loops)), is_profiled=kernel.is_profiled
+        ),
+        timings(kernel, every, storage, times, strategies, target),
         kernel,
         target.vector_bytes,
     )
@@ -187,15 +210,23 @@ def _parallelism(
     order: MemoryOrder,
     vector_bytes: int,
     forms: Mapping[Node, StepForm],
+    divided: Collection[Step],
 ) -> dict[Step, Parallelism]:
     made: dict[Step, Parallelism] = {}
     for block, steps in blocks.items():
-        for step in steps:
+        for step in (each for each in steps if each not in divided):
             form = forms.get(step) if isinstance(step, Node) else None
             found = parallelism_of(step, order, thresholds[block], vector_bytes, form)
             if found is not None:
                 made[step] = found
     return made
+
+
+def _is_divided(step: Step, concats: ConcatOperands) -> bool:
+    """Whether a step is a Concat of which a part is there before: each operand is copied alone."""
+    if not isinstance(step, Node) or not isinstance(step.op, Concat):
+        return False
+    return not concats.has_all_to_write(step)
 
 
 def _forms(

@@ -18,9 +18,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from treadle.jit.kernel.ir import ArgTopK, Block, Loop, Node, Reduce
+from treadle.jit.kernel.ir import ArgTopK, Block, Loop, Node, Reduce, Result, op_of
 from treadle.jit.kernel.traversal import word_of, words_of
 from treadle.jit.schedule.carried_storage import SingleBuffer, show_storage
 from treadle.jit.schedule.dependence import dependence_of
@@ -54,7 +55,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
         if block not in bodies:
             lines = *_nests(steps, None, schedule), *_reused(block, schedule)
             yield from (f"{block.name}: {line}" for line in lines)
-    yield from ["steps are functions"] * schedule.functions.are_made
+    yield from schedule.functions.words()
     if schedule.kernel.narrowed:
         yield f"whole numbers in fewer bits than 64: {schedule.kernel.narrowed} nodes"
     places = Counter(schedule.storage.storage_of.values())
@@ -81,19 +82,26 @@ def _pipeline(node: Node, consumer: Node | None, schedule: Schedule) -> Iterator
 def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iterator[str]:
     """The fused nests, products, reductions and copies of a block; `loop`: of its body."""
     for step in steps:
+        timing = schedule.timing_of(step)
+        timed = () if timing is None else timing.words()
         if isinstance(step, Nest):
-            yield f"nest: {', '.join(_nest_words(step, loop, schedule))}"
+            yield _line("nest", _nest_words(step, loop, schedule), timed)
         elif step in schedule.products:
-            words = words_of([step]), *schedule.products[step].words()
-            yield f"product: {', '.join(words)}"
+            yield _line("product", [words_of([step])], schedule.products[step].words(), timed)
         elif step in schedule.forms:
-            words = words_of([step]), *schedule.forms[step].words(), *_loops(step, schedule)
-            yield f"{_KINDS[type(step.op)]}: {', '.join(words)}"
+            words = words_of([step]), *schedule.forms[step].words()
+            yield _line(_KINDS[type(step.op)], words, _loops(step, schedule), timed)
         elif step in schedule.storage.in_place:
             yield f"read in the memory of the data: {words_of([step])}"
         elif step in schedule.parallelism:
             words = words_of([step]), *schedule.parallelism[step].copy_words()
-            yield f"copy: {', '.join(words)}"
+            yield _line("copy", words, timed)
+        elif timing is not None and not isinstance(step.op, Loop):
+            yield _line("step", [words_of([step])], timed)
+
+
+def _line(kind: str, *words: Iterable[str]) -> str:
+    return f"{kind}: {', '.join(chain(*words))}"
 
 
 _KINDS = {ArgTopK: "search", Reduce: "reduction"}
@@ -121,8 +129,10 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     yield from (f"not {name}: {reason}" for name, reason in found.declined.items())
     has_loops = any(isinstance(each.op, Loop) for each in node.op.body.nodes)
     yield f"{schedule.iterations[node]}{', without the loops in it' * has_loops}"
+    timing = schedule.timing_of(node)
+    yield from [", ".join(timing.words())] if timing is not None else ()
     if found.carried:
-        words = (_storage_words(node.op, number, schedule) for number in range(len(found.carried)))
+        words = (_storage_words(node, number, schedule) for number in range(len(found.carried)))
         yield f"storage of carried values: {'; '.join(words)}"
     yield from dependence_lines(dependence_of(node.op))
     consumer = consumer_of(node)
@@ -132,6 +142,10 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     for product, made in schedule.distributed.items():
         if product.home is node.op.body:
             yield f"distributed: {words_of([product])}, {made.steps} iterations at once"
+    for part in schedule.storage.readers.get(node, ()):
+        if part in schedule.growing:
+            stacked = op_of(part, Result).number - len(node.op.states)
+            yield f"stacked {stacked} {schedule.growing[part]}"
     yield from (f"packed before it: {packing}" for packing in schedule.packings.get(node, ()))
     for producer, (loop, why) in schedule.unsunk_producers.items():
         if loop is node:
@@ -142,8 +156,9 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     yield from _reused(node.op.body, schedule)
 
 
-def _storage_words(loop: Loop, number: int, schedule: Schedule) -> str:
+def _storage_words(node: Node, number: int, schedule: Schedule) -> str:
     """The storage of a carried value, and how its next value gets there."""
+    loop = op_of(node, Loop)
     state, after, reused = loop.states[number], loop.nexts[number], schedule.reused
     kept = schedule.order.carried[state]
     if not isinstance(kept, SingleBuffer) or after is state:
@@ -151,7 +166,10 @@ def _storage_words(loop: Loop, number: int, schedule: Schedule) -> str:
     saved = ", saved before others are" if after in reused.saved else ""
     if state in reused.updated:
         return f"{show_storage(kept)}, updated in place"
-    words = schedule.copied(after, loop.body).copy_words()
+    copied = schedule.copied(after, loop.body)
+    words = [*copied.copy_words()]
+    if copied.by_vectors is not None and schedule.order.is_dense(after):
+        words.append(f"{copied.by_vectors.lanes} elements at once")
     return ", ".join((show_storage(kept), f"the next value is copied{saved}", *words))
 
 

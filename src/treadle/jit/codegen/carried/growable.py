@@ -24,12 +24,10 @@ from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_op
 from treadle.jit.kernel.ir import Block, Loop, Node
 from treadle.jit.schedule.carried_storage import Resizable
 
-_FIRST_ROWS = 16
-
 
 @dataclass(eq=False, slots=True)
 class ResizableState:
-    """One carried value; `rows` is the capacity in rows, if it only grows."""
+    """One carried value; `rows` is the capacity in rows, if it only grows, `least` the first."""
 
     number: int
     state: Node
@@ -40,6 +38,7 @@ class ResizableState:
     dims: Mapping[int, Any]
     axis: int = 0
     rows: Any = None
+    least: int = 0
     pending: HeapBuffer | None = None
     new: Mapping[int, Any] | None = None
 
@@ -95,7 +94,7 @@ def begin(
                   scope or context.access.aliases.fresh(), dims)  # fmt: skip
     axis = storage.appended
     if axis is not None:
-        made.axis = axis
+        made.axis, made.least = axis, storage.rows
         made.rows = context.builder.variable(I64, context.builder.index(shape[axis]))
         context.counts["growing"] += 1
     elif after.home is op.body and op.nexts.count(after) == 1:
@@ -135,7 +134,7 @@ def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], r
     w, b = context.builder, context.builder.builder
     with w.rarely(b.icmp_signed(">", rows, b.load(made.rows, typ=I64))):
         room = b.load(made.rows, typ=I64)
-        more = larger_of(w, larger_of(w, b.shl(room, w.index(1)), rows), w.index(_FIRST_ROWS))
+        more = larger_of(w, larger_of(w, b.shl(room, w.index(1)), rows), w.index(made.least))
         shape = made.room(context, old, more)
         if made.is_dense:
             reserve(context, made.scratch, shape, made.state.dtype, keep=True)

@@ -30,10 +30,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
 from treadle.jit.kernel.ir import Loop, Node, Result, Stack
 from treadle.jit.kernel.traversal import is_inside
-from treadle.jit.schedule.loops.facts import grows
-
-_FIRST_CAPACITY = 64
-"""The initial capacity, in iterations, of a stacked output of unknown length."""
+from treadle.jit.schedule.layouts.result_memory import Growing
 
 
 @dataclass(eq=False, slots=True)
@@ -41,7 +38,7 @@ class StackedOutput:
     """One stacked value while its loop is emitted: into `memory`, or into a growing `scratch`.
 
     `inner` are variables for element extents known only in the body, by axis; `rows` holds the
-    capacity in elements.
+    capacity in elements, `growing` the first one.
     """
 
     part: Node
@@ -50,6 +47,7 @@ class StackedOutput:
     scope: str
     limit: Any
     memory: Buffer | None = None
+    growing: Growing | None = None
     scratch: HeapBuffer | None = None
     rows: Any = None
     inner: Mapping[int, Any] = field(default_factory=dict)
@@ -100,9 +98,10 @@ class StackedOutput:
     def _grow(self, context: CodegenContext, index: Any, shape: Sequence[Index]) -> None:
         w, b = context.builder, context.builder.builder
         assert self.scratch is not None
+        assert self.growing is not None
         with w.rarely(b.icmp_signed(">=", index, b.load(self.rows, typ=I64))):
             twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
-            more = larger_of(w, twice, w.index(_FIRST_CAPACITY))
+            more = larger_of(w, twice, w.index(self.growing.items))
             reserve(context, self.scratch, (more, *shape), self.part.dtype, keep=True)
             b.store(more, self.rows)
 
@@ -163,7 +162,8 @@ def _stacking(
     stack: Stack,
     limit: Any,
 ) -> StackedOutput:
-    if not grows(part):
+    growing = context.schedule.growing.get(part)
+    if growing is None:
         memory = allocate(context, part)
         return StackedOutput(part, number, stack, memory.scope, limit, memory)
     none = llvm.Constant(I64, 0)
@@ -180,6 +180,7 @@ def _stacking(
         alias_scope(context, part),
         limit,
         None,
+        growing,
         new_heap_buffer(context),
         rows,
         inner,

@@ -52,10 +52,7 @@ def interleaved_into(context: CodegenContext, join: Node, buffer: Buffer) -> boo
     One operand after the other would be written by single elements, each far from the next.
     """
     access, found = context.access, context.schedule.parallelism.get(join)
-    if found is None or any(
-        is_there(context, join, operand) or (join, operand) in context.schedule.concats.once
-        for operand in join.operands
-    ):
+    if found is None:
         return False
     places = [(operand, k) for operand in join.operands for k in range(static_shape(operand)[-1])]
     with each_index(context, join.shape[:-1], found) as index, access.scope():

@@ -71,7 +71,7 @@ def _rows(context: CodegenContext, product: Product, vectors: int) -> Iterator[l
         if rest:
             yield _rows_from(context, done, rest)
         return
-    for height in (max(most // 2, 1), 1):
+    for height in tile.rests:
         times, rest = w.split(rest, height)
         with w.range(times) as number, context.access.scope():
             yield _rows_from(context, w.add(done, number), height)

@@ -25,8 +25,6 @@ from treadle.jit.schedule.steps.chunks import divided_axis
 from treadle.jit.schedule.steps.forms import PARTIAL_SUMS, Form, StepForm
 from treadle.jit.schedule.storage import Storage
 
-_UNROLLED_ROWS = 8
-
 
 def emit_reduce(context: CodegenContext, node: Node) -> None:
     """The reduction, into registers or memory, in the form that the schedule says."""
@@ -153,7 +151,7 @@ def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
     return b.call(add, [llvm.Constant(type_, -0.0), whole], fastmath=("reassoc",))
 
 
-def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any, _: StepForm) -> None:
+def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any, form: StepForm) -> None:
     """Reduced axes outside, the result's inside: whole rows are added, several at a time.
 
     Threads share the result by parts.
@@ -166,7 +164,7 @@ def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any, _: St
     ):
         own = (*extents[:axis], count, *extents[axis + 1 :])
         moved = partial(moved_along, context, axis=axis, first=context.builder.add(start, first))
-        _add_all(context, node, op, buffer, _Part(own, moved))
+        _add_all(context, node, op, buffer, _Part(own, moved), form.together)
 
 
 class _Part(NamedTuple):
@@ -176,24 +174,26 @@ class _Part(NamedTuple):
     place: Callable[[Sequence[Index]], tuple[Index, ...]]
 
 
-def _add_all(context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part) -> None:
+def _add_all(
+    context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part, together: int
+) -> None:
     *outer, last = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
     w = context.builder
     with w.nest(part.shape) as index:
         context.access.store(buffer, part.place(index), neutral(op.function, node.dtype))
-    full, rest = w.split(last, _UNROLLED_ROWS)
+    full, rest = w.split(last, together)
     with w.nest(outer) as around:
         if full != 0:
             with w.range(full) as number:
-                first = w.multiply(number, _UNROLLED_ROWS)
-                rows = [(*around, w.add(first, k)) for k in range(_UNROLLED_ROWS)]
+                first = w.multiply(number, together)
+                rows = [(*around, w.add(first, k)) for k in range(together)]
                 _add_rows(context, node, op, buffer, part, rows)
         if not isinstance(rest, int):
-            done = w.multiply(full, _UNROLLED_ROWS)
+            done = w.multiply(full, together)
             with w.range(rest) as number:
                 _add_rows(context, node, op, buffer, part, [(*around, w.add(done, number))])
         elif rest:
-            rows = [(*around, full * _UNROLLED_ROWS + k) for k in range(rest)]
+            rows = [(*around, full * together + k) for k in range(rest)]
             _add_rows(context, node, op, buffer, part, rows)
 
 

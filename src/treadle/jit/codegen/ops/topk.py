@@ -25,15 +25,11 @@ from treadle.jit.codegen.ops.heap import DIGIT_BITS, heap_sift, sort_passes
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, op_of, static_shape
-from treadle.jit.schedule.steps.forms import Form, StepForm
+from treadle.jit.schedule.steps.forms import SIFT_NS, SORT_NS, Form, StepForm
 from treadle.jit.schedule.storage import Storage
 
 _NARROW_BITS = 32
 """Width of a key that shares a 64-bit heap entry with its index."""
-_BLOCK = 16
-"""The number of keys compared at a time with the worst in the heap."""
-_SIFT_NS, _SORT_NS = 50, 8
-"""The assumed nanoseconds of one sift, and of one item in a pass of a sort."""
 
 
 def emit_topk(context: CodegenContext, node: Node) -> None:
@@ -77,7 +73,7 @@ class _Heap:
         self.half = _NARROW_BITS if bits <= _NARROW_BITS else 2 * _NARROW_BITS
         self.type = llvm.IntType(2 * self.half)
         self.is_signed = is_signed(keys.dtype)
-        self.polls, self.by_blocks = form.polls, form.by_blocks
+        self.polls, self.together = form.polls, form.together
         self.is_whole = form.form is Form.SORT
         self.is_sorted = form.form is not Form.HEAP
         size = self.extent if self.is_whole else count
@@ -113,18 +109,18 @@ class _Heap:
         w, b = self.context.builder, self.context.builder.builder
         half = b.lshr(count, llvm.Constant(I64, 1))
         with w.range(half) as j:
-            self._poll(_SIFT_NS)
+            self._poll(SIFT_NS)
             at = b.sub(b.sub(half, llvm.Constant(I64, 1)), w.index(j))
             self._sift(count, at, b.load(self._at(at), typ=self.type))
         worst = w.variable(self.type, b.load(self._at(0), typ=self.type))
         left, done = b.sub(w.index(self.extent), count), llvm.Constant(I64, 0)
-        if self.by_blocks:
-            blocks = b.lshr(left, llvm.Constant(I64, _BLOCK.bit_length() - 1))
+        if self.together:
+            blocks = b.lshr(left, llvm.Constant(I64, self.together.bit_length() - 1))
             with w.range(blocks) as j:
-                first = b.add(count, w.index(w.multiply(j, _BLOCK)))
-                with w.rarely(self._has_better(rest, first, worst)), w.range(_BLOCK) as k:
+                first = b.add(count, w.index(w.multiply(j, self.together)))
+                with w.rarely(self._has_better(rest, first, worst)), w.range(self.together) as k:
                     self._replace(rest, b.add(first, w.index(k)), worst)
-            done = w.index(w.multiply(blocks, _BLOCK))
+            done = w.index(w.multiply(blocks, self.together))
         with w.range(b.sub(left, done)) as j:
             self._replace(rest, b.add(b.add(count, done), w.index(j)), worst)
 
@@ -134,7 +130,7 @@ class _Heap:
         with e.access.scope():
             entry = self._entry(rest, at)
             with e.builder.rarely(self._compare("<", entry, b.load(worst, typ=self.type))):
-                self._poll(_SIFT_NS)
+                self._poll(SIFT_NS)
                 self._sift(e.builder.index(self.count), llvm.Constant(I64, 0), entry)
                 b.store(b.load(self._at(0), typ=self.type), worst)
 
@@ -144,10 +140,11 @@ class _Heap:
         address = self.context.access.address(
             self.context.access.buffers[self.keys], self._index(rest, first)
         )
-        keys = b.load(address, align=key.width // 8, typ=llvm.VectorType(key, _BLOCK))
+        keys = b.load(address, align=key.width // 8, typ=llvm.VectorType(key, self.together))
         high = b.lshr(b.load(worst, typ=self.type), llvm.Constant(self.type, self.half))
-        found = self._compare("<", keys, self.context.builder.splat(b.trunc(high, key), _BLOCK))
-        bits = llvm.IntType(_BLOCK)
+        worst_keys = self.context.builder.splat(b.trunc(high, key), self.together)
+        found = self._compare("<", keys, worst_keys)
+        bits = llvm.IntType(self.together)
         return b.icmp_unsigned("!=", b.bitcast(found, bits), llvm.Constant(bits, 0))
 
     def _put_in_order(self, size: Any) -> None:
@@ -159,7 +156,7 @@ class _Heap:
         for function in passes:
             b.call(function, [*memory, size])
             memory = memory[::-1]
-            self._poll(self.context.builder.multiply(size, _SORT_NS))
+            self._poll(self.context.builder.multiply(size, SORT_NS))
 
     def _poll(self, taken: Index) -> None:
         """A safepoint inside one long row, so that a run can stop there."""
@@ -171,7 +168,7 @@ class _Heap:
         e, w, b = self.context, self.context.builder, self.context.builder.builder
         end = b.sub(size, llvm.Constant(I64, 1))
         with w.range(self.count) as j, e.access.scope():
-            self._poll(_SIFT_NS)
+            self._poll(SIFT_NS)
             free = b.sub(end, w.index(j))
             top = b.load(self._at(0), typ=self.type)
             self._sift(free, llvm.Constant(I64, 0), b.load(self._at(free), typ=self.type))

@@ -19,19 +19,21 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.function_builder import LoopRegion
 from treadle.jit.codegen.llvm_types import VOID
 from treadle.jit.codegen.parallel_call import ParallelCall
+from treadle.jit.schedule.steps.step_functions import StepFunctions
 
-_MIN_LENGTH = 24
-"""The instructions of a step from which a call of it is worth while, if it has no loop."""
-_MOST_RESULTS = 4
-"""Values that an outlined step may hand on."""
 _NAME = re.compile(r'%"([^"]*)"|^([\w.]+)(?=:$)', re.MULTILINE)
 _NODE = re.compile(r"!\d+")
 
 
-def outline(module: llvm.Module, function: llvm.Function, nests: Sequence[LoopRegion]) -> list[Any]:
+def outline(
+    module: llvm.Module,
+    function: llvm.Function,
+    nests: Sequence[LoopRegion],
+    decided: StepFunctions,
+) -> list[Any]:
     """Outline the steps of a function, or the nests in them; returns the calls."""
     uses = _Uses.of(function)
-    found = [closed for nest in nests for closed in _all_closed(nest, uses)]
+    found = [closed for nest in nests for closed in _all_closed(nest, uses, decided)]
     gone = {id(block) for closed in found for block in closed.nest.blocks}
     function.blocks[:] = [block for block in function.blocks if id(block) not in gone]
     return [_moved(module, closed, number, uses) for number, closed in enumerate(found)]
@@ -41,16 +43,16 @@ def _length(nest: LoopRegion) -> int:
     return sum(len(block.instructions) for block in nest.blocks)
 
 
-def _all_closed(nest: LoopRegion, uses: _Uses) -> Iterator[_Closed]:
+def _all_closed(nest: LoopRegion, uses: _Uses, decided: StepFunctions) -> Iterator[_Closed]:
     """The nest if it can be outlined; else those inside it that can."""
-    is_short = nest.is_step and not nest.inner and _length(nest) < _MIN_LENGTH
+    is_short = nest.is_step and not nest.inner and _length(nest) < decided.least
     has_steps = any(each.is_step for each in nest.inner)
-    closed = None if is_short or has_steps else _closed(nest, uses)
+    closed = None if is_short or has_steps else _closed(nest, uses, decided.results)
     if closed is not None:
         yield closed
         return
     for inner in nest.inner:
-        yield from _all_closed(inner, uses)
+        yield from _all_closed(inner, uses, decided)
 
 
 def merge(module: llvm.Module, calls: Sequence[Any]) -> None:
@@ -123,8 +125,8 @@ def operands_of(instruction: Any) -> Iterator[Any]:
     yield from instruction.operands
 
 
-def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
-    """The nest with its inputs and results; None if it is left or entered in other ways."""
+def _closed(nest: LoopRegion, uses: _Uses, most: int) -> _Closed | None:
+    """The nest with its inputs and results, `most` of them; None if it has other ways in or out."""
     inside = {id(block) for block in nest.blocks}
     if not _is_entered_at_head(nest, inside, uses):
         return None
@@ -143,7 +145,7 @@ def _closed(nest: LoopRegion, uses: _Uses) -> _Closed | None:
     own = {id(i) for block in nest.blocks for i in block.instructions}
     outer = [value for key, value in reads.items() if key not in own]
     variables = [v for v in outer if isinstance(v, llvm.AllocaInstr)]
-    if not own or len(results) > _MOST_RESULTS:
+    if not own or len(results) > most:
         return None
     variables = [v for v in variables if inside.issuperset(map(id, uses.blocks(v)))]
     reads_ = tuple(v for v in outer if v not in variables)

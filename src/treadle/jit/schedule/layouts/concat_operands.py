@@ -25,6 +25,13 @@ class ConcatOperands:
     into: Mapping[Node, Node]
     once: Collection[tuple[Node, Node]]
 
+    def has_all_to_write(self, join: Node) -> bool:
+        """Whether a Concat writes all its operands in every iteration: none is there before."""
+        return not any(
+            self.into.get(operand) is join or (join, operand) in self.once
+            for operand in join.operands
+        )
+
 
 def concat_operands(facts: KernelFacts, blocks: Mapping[Block, tuple[Step, ...]]) -> ConcatOperands:
     """The operands that are computed in the memory of their Concats."""

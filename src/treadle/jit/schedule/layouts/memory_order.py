@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import (
@@ -17,6 +17,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
     View,
+    op_of,
 )
 from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.kernel.view_bounds import keeps_order
@@ -30,12 +31,14 @@ from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size
 class MemoryOrder:
     """What it follows from; `carried` is the storage of values in the memory of carried ones.
 
-    `parts` are values that are computed in the memory of a Concat.
+    `parts` are values that are computed in the memory of a Concat, `gapped` stacked elements that
+    are written between those of other iterations.
     """
 
     storage: StorageMap
     carried: Mapping[Node, CarriedStorage]
     parts: Mapping[Node, Node]
+    gapped: Collection[Node] = ()
 
     def is_dense(self, node: Node) -> bool:
         """Whether a value is surely in memory in row-major order, without gaps."""
@@ -50,6 +53,14 @@ class MemoryOrder:
             case Resizable(_, axis):
                 return all(extent == 1 for extent in node.shape[: axis or 0])
         return True
+
+    def is_written_whole(self, node: Node) -> bool:
+        """Whether a nest writes a value without gaps: not into parts of a Concat or stack."""
+        join = self.parts.get(node)
+        if node in self.gapped or join is None:
+            return node not in self.gapped
+        around = node.shape[: op_of(join, Concat).axis]
+        return all(extent == 1 for extent in around) and self.is_written_whole(join)
 
     def is_flat(self, node: Node) -> bool:
         """Whether a value can be read by a row-major position."""

@@ -45,6 +45,11 @@ class Tile:
         """As `explain --schedule` prints it."""
         return f"tiles of {self.rows} x {self.vectors} vectors of {self.lanes}"
 
+    @property
+    def rests(self) -> tuple[int, int]:
+        """The heights of tiles of rows that are left over, where their number is not known."""
+        return max(self.rows // 2, 1), 1
+
     def panels(self, columns: int) -> tuple[int, int]:
         """The number of equal panels that cover columns, and of vectors in each."""
         vectors = -(-columns // self.lanes)

@@ -1,12 +1,49 @@
-"""Values that are computed in the memory of a result of the kernel."""
+"""The memory of results: values computed in that of the kernel's, and stacks that grow."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Branch, HostCall, Kernel, Loop, Node, Result, SymbolicDim
+from treadle.jit.kernel.ir import Branch, HostCall, Kernel, Loop, Node, Result, SymbolicDim, op_of
+from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.schedule.layouts.memory_order import in_same_order
+from treadle.jit.schedule.loops.facts import grows, read_result
 from treadle.jit.schedule.storage import Storage, StorageMap
+
+_FIRST_ITEMS = 64
+"""The items for which a stacked output of unknown length has room at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A stacked output whose extents only the loop tells.
+
+    Its memory has room for `items` at first, and doubles when it is full.
+    """
+
+    items: int
+
+    def __str__(self) -> str:
+        """As `explain --schedule` prints it."""
+        return f"grows, with room for {self.items} items at first"
+
+
+def growing_results(storage: StorageMap) -> dict[Node, Growing]:
+    """The stacked outputs whose extents are known after their loop, but not before."""
+    stacked = (node for node in storage.storage_of if stack_of(node) is not None)
+    return {node: Growing(_FIRST_ITEMS) for node in stacked if grows(node)}
+
+
+def gapped_elements(loops: Iterable[Node], kernel: Kernel, storage: StorageMap) -> Iterator[Node]:
+    """The stacked elements that an iteration writes between those of others."""
+    for node in loops:
+        op = op_of(node, Loop)
+        for number, stack in enumerate(op.stacks, start=len(op.states)):
+            part, element = read_result(storage, kernel, node, number), stack.element
+            is_whole = all(extent == 1 for extent in element.shape[: stack.axis])
+            if part is not None and element.home is op.body and not (is_whole or grows(part)):
+                yield element
 
 
 def in_results(

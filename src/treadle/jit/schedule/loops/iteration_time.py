@@ -12,6 +12,8 @@ from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import Strategy
 from treadle.jit.schedule.loops.wavefront import Wavefront
 
+SAFEPOINT_PERIOD = 5_000_000
+"""The nanoseconds of estimated work between two polls."""
 _SHORT = 100_000
 """The nanoseconds of an inner loop that has no safepoints: the loop around it has."""
 

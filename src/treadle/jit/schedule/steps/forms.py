@@ -39,6 +39,12 @@ _MIN_SORTED = 128
 """The number of wanted items from which sorting is considered instead of a heap."""
 _SORTED_SHARE = 16
 """All items are sorted if at least one in this many is wanted."""
+SIFT_NS, SORT_NS = 50, 8
+"""The nanoseconds that safepoints count for one sift, and for one item in a pass of a sort."""
+_KEYS_TOGETHER = 16
+"""The keys that are compared at once with the worst item of a heap, a power of two."""
+_ROWS_TOGETHER = 8
+"""The rows that are combined at once with a row of the result."""
 
 
 class Form(enum.Enum):
@@ -60,8 +66,9 @@ class StepForm:
     """How a reduction or a search runs.
 
     `in_vectors`: LLVM computes its terms in vectors. `in_blocks`: a long sum is added by blocks.
-    `chunk`: where a long element has safepoints; `polls`: whether a search has some.
-    `by_blocks`: a search compares several neighbours in memory with the worst item at once.
+    `chunk`: where a long element has safepoints; `polls`: whether a search has some. `together`:
+    the rows that are combined at once, or the keys, neighbours in memory, that a search compares at
+    once with the worst item; 0: one at a time.
     """
 
     form: Form
@@ -69,13 +76,14 @@ class StepForm:
     in_blocks: bool = False
     chunk: Chunk | None = None
     polls: bool = False
-    by_blocks: bool = False
+    together: int = 0
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         yield self.form.value
         yield from ["in blocks"] * self.in_blocks
-        yield from ["keys are compared in vectors"] * self.by_blocks
+        if self.together:
+            yield f"{self.together} {'rows' if self.form is Form.ROWS else 'keys'} at once"
         yield from ["with safepoints"] * (self.polls or self.chunk is not None)
 
 
@@ -100,12 +108,12 @@ def _search(node: Node, op: ArgTopK, order: MemoryOrder) -> StepForm:
     (keys,), count = node.operands, node.shape[op.axis]
     extent = keys.shape[op.axis]
     polls = not isinstance(extent, int) or extent >= _LONG_ROW
-    by_blocks = _is_row(keys, op.axis, order)
+    together = _KEYS_TOGETHER if _is_row(keys, op.axis, order) else 0
     if not isinstance(count, int) or count < _MIN_SORTED:
-        return StepForm(Form.HEAP, polls=polls, by_blocks=by_blocks)
+        return StepForm(Form.HEAP, polls=polls, together=together)
     if isinstance(extent, int) and count * _SORTED_SHARE >= extent:
         return StepForm(Form.SORT, polls=polls)
-    return StepForm(Form.SORTED_HEAP, polls=polls, by_blocks=by_blocks)
+    return StepForm(Form.SORTED_HEAP, polls=polls, together=together)
 
 
 def _is_row(keys: Node, axis: int, order: MemoryOrder) -> bool:
@@ -129,7 +137,7 @@ def _reduction(
     (source,), is_kept = node.operands, places[node] is Storage.REGISTERS
     if not is_kept and len(source.shape) - 1 not in op.axes:
         if not is_beside_short_axis(node):
-            return StepForm(Form.ROWS)
+            return StepForm(Form.ROWS, together=_ROWS_TOGETHER)
         form = Form.NEIGHBOURS
     else:
         form = Form.EACH

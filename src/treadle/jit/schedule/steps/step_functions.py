@@ -2,34 +2,91 @@
 
 LLVM's compile time grows with the square of a function's size. Nests on one thread that read and
 write memory only are written once where several are equal; codegen/steps finds out which are equal,
-and moves out the code of other steps where it has a single exit.
+and moves out the code of other steps where it has a single exit. Numbers that only arithmetic reads
+are arguments, so that steps which differ in such numbers are one function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Block, Concat, Gather, MatMul, Reduce
+from treadle.ir import DType
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    Concat,
+    Constant,
+    DimOf,
+    Elementwise,
+    Empty,
+    Gather,
+    Guard,
+    HostCall,
+    InductionVar,
+    Input,
+    InputDim,
+    Loop,
+    MatMul,
+    Node,
+    Reduce,
+    Result,
+)
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.nest_size import MIN_LONG, emission_weight
 from treadle.jit.schedule.parallelism import Parallelism
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 _STEP_WEIGHT = 8
 """The weight of a step that is no nest."""
+_MIN_LENGTH = 24
+"""The instructions of a step from which a call of it is worth while, if it has no loop."""
+_MOST_RESULTS = 4
+"""Values that a step's function may hand on."""
+_WITHOUT_CODE = (
+    Loop, Branch, HostCall, Input, Constant, Empty, InputDim, DimOf, Guard, InductionVar,
+    CarriedArg, Result,
+)  # fmt: skip
+"""Operations whose steps are not functions: their code is little, may fail, or has steps itself."""
+_ARITHMETIC = frozenset(map(Elementwise, ("add", "sub", "mul", "div", "max", "min")))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StepFunctions:
-    """Whether steps become functions, and the nests that may be written once for equal ones."""
+    """Which steps become functions.
 
-    are_made: bool = False
+    Steps of at least `least` instructions, or with a loop, that hand on at most `results` values;
+    0: none do. `once` are the nests that may be written once for equal ones, `arguments` the
+    constants that are arguments.
+    """
+
+    least: int = 0
+    results: int = 0
     once: Collection[Nest] = ()
+    arguments: Collection[Node] = ()
+
+    @property
+    def are_made(self) -> bool:
+        """Whether any step becomes one."""
+        return self.results > 0
+
+    def may_be_one(self, step: Step) -> bool:
+        """Whether the code of a step has blocks of its own, which may become a function."""
+        return self.are_made and (isinstance(step, Nest) or _has_loops(step))
+
+    def words(self) -> Iterator[str]:
+        """As `explain --schedule` prints it."""
+        if self.are_made:
+            count = len(self.arguments)
+            numbers = f", numbers that are arguments: {count}" if count else ""
+            yield f"steps are functions from {self.least} instructions on{numbers}"
 
 
 def step_functions(
     blocks: Mapping[Block, tuple[Step, ...]],
     parallelism: Mapping[Step, Parallelism],
+    storage: StorageMap,
     tiled: Collection[Block],
     *,
     is_profiled: bool,
@@ -39,7 +96,22 @@ def step_functions(
         return StepFunctions()
     found = (step for block, steps in blocks.items() if block not in tiled for step in steps)
     nests = (step for step in found if isinstance(step, Nest) and not is_profiled)
-    return StepFunctions(True, {nest for nest in nests if _is_alone(nest, parallelism[nest])})
+    once = {nest for nest in nests if _is_alone(nest, parallelism[nest])}
+    arguments = {node for node in storage.storage_of if _is_argument(node, storage)}
+    return StepFunctions(_MIN_LENGTH, _MOST_RESULTS, once, arguments)
+
+
+def _has_loops(node: Node) -> bool:
+    if isinstance(node.op, _WITHOUT_CODE):
+        return False
+    return any(not (each.is_static and each.size <= 1) for each in (node, *node.operands))
+
+
+def _is_argument(node: Node, storage: StorageMap) -> bool:
+    if not isinstance(node.op, Constant) or storage.storage_of[node] is not Storage.REGISTERS:
+        return False
+    is_number = node.is_single and node.dtype in (DType.FLOAT32, DType.FLOAT64)
+    return is_number and all(each.op in _ARITHMETIC for each in storage.readers.get(node, ()))
 
 
 def _weight(step: Step) -> int:

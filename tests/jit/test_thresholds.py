@@ -1,0 +1,108 @@
+"""Code generation follows the schedule: it has no thresholds of its own.
+
+A number that chooses a form of code, or says what is long, many or large, is a part of the
+schedule. The numbers that stay are in `ALLOWED`, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from treadle.jit import codegen
+
+ROOT = Path(codegen.__file__).parent
+PLAIN = 2
+"""Numbers up to this one are no thresholds: they tell nothing, one and several apart."""
+ALLOWED = {
+    "the words of the kernel's interface": [
+        "abi_slots.py: _ALIGNMENT",
+        "abi_slots.py: _MAX_BYTES",
+        "context.py: OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT",
+        "context.py: OVER_LIMIT, OVER_BYTES",
+        "loop.py: _NO_LIMIT",
+        "parallel.py: _COST_SCALE",
+    ],
+    "the formats of LLVM": [
+        "debug_locations.py: _FLAGS",
+        "function_builder.py: _UNLIKELY",
+        "llvm_types.py: I1, I8, I32, I64",
+        "llvm_types.py: _REGISTER",
+    ],
+    "properties of every processor: pages, cache lines, lanes, words": [
+        "carried/double_buffer.py: _PAGE, _CACHE_LINE",
+        "loops/pipeline.py: _LINE",
+        "ops/heap.py: DIGIT_BITS",
+        "ops/topk.py: _NARROW_BITS",
+        "ops/transpose.py: _LANE_BYTES",
+    ],
+    "how often a clock is read, as a hash of the run": ["clock.py: _GOLDEN", "clock.py: _TIMED"],
+    "what realloc is asked for, whatever it is for": ["heap_buffer.py: _MIN_BYTES"],
+    "when a value is refused, as on interp": ["memory_limit.py: _SLACK_BYTES"],
+    "the numbers whose precision is that of float32": [
+        "loops/parallel_prefix.py: _CANCELLED",
+        "loops/parallel_prefix.py: _LARGEST",
+    ],
+    "how long a thread waits for others as the kernel runs": [
+        "loops/pipeline.py: _PATIENCE",
+        "loops/pipeline.py: _PAUSE_NS, _YIELD_NS",
+        "loops/pipeline.py: _STALLED_TICKS",
+    ],
+}
+FOLDERS = {
+    "library": "the interface of a C library, and the features of processors",
+    "scalar": "approximations of functions, and the arguments for which they hold",
+    "threads": "what the pool's threads do as they run, whatever the kernel",
+}
+
+
+def thresholds(text: str) -> Iterator[str]:
+    """The constants and comparisons of a module with numbers that might be thresholds."""
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and has_numbers(node.value):
+            yield ast.unparse(node.targets[0]).strip("()")
+        elif isinstance(node, ast.AnnAssign) and node.value and has_numbers(node.value):
+            yield ast.unparse(node.target)
+    for inner in ast.walk(tree):
+        is_order = isinstance(inner, ast.Compare) and any(
+            isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for sign in inner.ops
+        )
+        is_bound = isinstance(inner, ast.Call) and ast.unparse(inner.func) in ("min", "max")
+        if (is_order or is_bound) and has_numbers(inner):
+            yield ast.unparse(inner)
+
+
+def has_numbers(node: ast.AST) -> bool:
+    """Whether there is a number in code beyond the plain ones."""
+    values = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return any(isinstance(each, int | float) and abs(each) > PLAIN for each in values)
+
+
+def test_code_generation_has_no_thresholds_of_its_own() -> None:
+    files = (each for each in ROOT.rglob("*.py") if each.relative_to(ROOT).parts[0] not in FOLDERS)
+    found = {
+        f"{each.relative_to(ROOT).as_posix()}: {threshold}"
+        for each in files
+        for threshold in thresholds(each.read_text())
+    }
+    assert found == {each for names in ALLOWED.values() for each in names}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("_MIN_ROWS = 16", ["_MIN_ROWS"]),
+        ("_LONG: int = 2**20", ["_LONG"]),
+        ("_LONG, _SHORT = 3000, 50", ["_LONG, _SHORT"]),
+        ("def f(n):\n    return n >= 8", ["n >= 8"]),
+        ("def f(n):\n    return min(n, 64)", ["min(n, 64)"]),
+        ("def f(n):\n    return n > 1 and n == 64 and max(n, 2)", []),
+        ("_NAMES = ('first', 'second')", []),
+    ],
+)
+def test_thresholds_are_found(text: str, found: list[str]) -> None:
+    assert list(thresholds(text)) == found
