@@ -104,6 +104,39 @@ REFUSED = {
         "Pad", 19, (X, whole(-2, 0, -2, 0)), {}, "pads -2 and -2 of axis 0 remove more than 3"
     ),
     "an extreme of nothing": ("ArgMax", 13, (X[:0],), {}, "axis 0 of float32[0,4] has no elements"),
+    **{
+        f"kernel_shape of {op} {kernel}": (
+            op, 10 if op == "ConvInteger" else 22, operands, {"kernel_shape": kernel},
+            f"its kernel_shape is {kernel}, operand 1 has [3,3] after two other extents".replace(
+                ", 2]", ",2]"
+            ),
+        )
+        for op, operands in (
+            ("Conv", (IMAGE, FILTER)),
+            ("ConvTranspose", (IMAGE, FILTER)),
+            ("ConvInteger", (IMAGE.astype(np.uint8), FILTER.astype(np.uint8))),
+            ("DeformConv", (IMAGE, FILTER, ones(1, 18, 3, 3))),
+        )
+        for kernel in ([2, 2], [3, 2])
+    },
+    **{
+        f"hidden_size of {op}": (
+            op, 22, (X[:, None], ones(1, gates * 3, 4), ones(1, gates * 3, 3)), {"hidden_size": 2},
+            "its hidden_size is [2], operand 2 has [3] after two other extents",
+        )
+        for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4))
+    },
+    **{
+        f"axes {axes} of {op}": (op, opset, operands, {}, f"axis {axes[0] % 2} is named twice")
+        for axes in ((0, 0), (1, -1))
+        for op, opset, operands in (
+            ("Slice", 13, (X, whole(1, 2), whole(3, 4), whole(*axes))),
+            ("Pad", 18, (X, whole(1, 2, 0, 1), np.float32(0).reshape(()), whole(*axes))),
+        )
+    },
+    "axes of CenterCropPad": (
+        "CenterCropPad", 18, (X, whole(2, 8)), {"axes": [1, -1]}, "axis 1 is named twice"
+    ),
     "more pads": ("Conv", 22, (IMAGE, FILTER), {"pads": [1] * 6}, "not equally long"),
     "pads below 0": ("Conv", 22, (IMAGE, FILTER), {"pads": [-1] * 4}, "wanted no negative entry"),
 }  # fmt: skip
@@ -210,3 +243,43 @@ def test_nan_of_8_bits_is_cast_as_that_of_32_bits(name, engines):
     (found,) = run(engines, "Cast", 21, narrow, to=7)
     (wanted,) = run(engines, "Cast", 21, x, to=7)
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("case", [name for name in REFUSED if name.split()[0] not in LOSSES])
+def test_native_loops_refuse(case):
+    """The node in the body of a loop, that is refused in a run, not before."""
+    op, opset, operands, attributes, _ = REFUSED[case]
+    count = 1 + (op == "TopK")
+    names = [f"x{k}" for k in range(len(operands))]
+    made = [f"y{k}" for k in range(count)]
+    scalar, bool_, whole_ = helper.make_tensor_value_info, 9, 7
+    body = helper.make_graph(
+        [helper.make_node(op, names, made, **attributes)],
+        "body",
+        [scalar("i", whole_, []), scalar("c", bool_, []), scalar("k", whole_, [])],
+        [
+            scalar("c", bool_, []),
+            scalar("k", whole_, []),
+            *map(helper.make_empty_tensor_value_info, made),
+        ],
+    )
+    stacked = [f"s{k}" for k in range(count)]
+    loop = helper.make_node("Loop", ["trips", "", "trips"], ["last", *stacked], body=body)
+    ports = [
+        scalar(
+            name,
+            helper.np_dtype_to_tensor_dtype(each.dtype),
+            [f"{name}_{k}" for k in range(each.ndim)],
+        )
+        for name, each in zip(names, operands, strict=True)
+    ]
+    outputs = [*map(helper.make_empty_tensor_value_info, stacked)]
+    graph = helper.make_graph([loop], "g", [scalar("trips", whole_, []), *ports], outputs)
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+    feeds = dict(zip(names, operands, strict=True))
+    for trips in (1, 2):
+        for engines in (("jit",), None):
+            session = treadle.InferenceSession(model, engines=engines)
+            with pytest.raises(KernelError):
+                session.run(None, feeds | {"trips": np.int64(trips)})

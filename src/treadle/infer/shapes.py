@@ -210,10 +210,11 @@ def _slice(leaf: Leaf, facts: Sequence[Fact]) -> Type | None:
     bounds = slice_bounds(leaf, facts)
     if shape is None or dtype is None or bounds is None:
         return None
-    dims = list(shape)
+    dims, rank = list(shape), len(shape)
+    is_known = all(-rank <= axis < rank and step != 0 for axis, _, _, step in bounds)
+    if not is_known or len({axis % rank for axis, *_ in bounds}) < len(bounds):
+        return None
     for axis, start, end, step in bounds:
-        if not -len(shape) <= axis < len(shape) or step == 0:
-            return None
         dims[axis] = _cut(dims[axis], start, end, step)
     return Tensor(dtype, tuple(dims))
 

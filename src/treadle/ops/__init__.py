@@ -23,6 +23,7 @@ from treadle.ops.fold import EXACT, fold, is_repeatable
 from treadle.ops.functions import function_proto, function_proto_of_node
 from treadle.ops.kernels import Kernel, Window, kernel, kernels, window
 from treadle.ops.listed_values import wanted_value
+from treadle.ops.operand_shapes import rank_fault, repeated_extents
 from treadle.ops.proto import (
     attribute_from_proto,
     attribute_kind,
@@ -32,7 +33,6 @@ from treadle.ops.proto import (
     result_names,
 )
 from treadle.ops.random import RANDOM, set_seed
-from treadle.ops.ranks import rank_fault
 from treadle.ops.schema import (
     AttributeRule,
     Formal,
@@ -121,6 +121,7 @@ __all__ = [
     "operand_names",
     "pack",
     "rank_fault",
+    "repeated_extents",
     "requires",
     "resolve_copies",
     "result_bytes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from treadle.ops.attributes import attributes_of, defaults_of
 from treadle.ops.contrib import assumed_opset
 from treadle.ops.endless import why_endless
 from treadle.ops.kernels import kernel
-from treadle.ops.ranks import has_wanted_ranks, rank_fault
+from treadle.ops.operand_shapes import extent_fault, has_wanted_shapes, rank_fault
 from treadle.ops.reasons import reason
 from treadle.ops.schema import newest_opset
 
@@ -44,8 +44,8 @@ def bind_kernel(leaf: Leaf, *, silent: bool = True) -> Prepared:
     attributes = defaults_of(leaf.domain, leaf.op, leaf.version) | attributes_of(leaf.attributes)
     with ignore_fp_warnings():
         body = _bind(leaf, found.bind, attributes)
-    if not leaf.domain and has_wanted_ranks(leaf.op):
-        body = _with_ranks_checked(leaf.op, body)
+    if not leaf.domain and has_wanted_shapes(leaf.op):
+        body = _with_shapes_checked(leaf.op, attributes, body)
     body = _bordered(f"{leaf.op}-{leaf.version}", body, len(leaf.results))
     return _silent(body) if silent else body
 
@@ -68,9 +68,11 @@ def _bind(leaf: Leaf, bind: Callable[..., Prepared], attributes: dict[str, Any])
         raise Unsupported(leaf.op, leaf.version, reason(error), leaf.info.path) from error
 
 
-def _with_ranks_checked(op: str, body: Prepared) -> Prepared:
+def _with_shapes_checked(op: str, attributes: Mapping[str, Any], body: Prepared) -> Prepared:
     def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
-        fault = rank_fault(op, [x.ndim if isinstance(x, np.ndarray) else None for x in inputs])
+        shapes = [x.shape if isinstance(x, np.ndarray) else None for x in inputs]
+        ranks = [None if shape is None else len(shape) for shape in shapes]
+        fault = rank_fault(op, ranks) or extent_fault(op, attributes, shapes)
         if fault:
             raise ValueError(fault)
         return body(inputs)

@@ -32,6 +32,7 @@ from treadle.messages import join_words
 from treadle.ops.contrib import contrib_operator, contrib_types
 from treadle.ops.elements import tensor_of_string
 from treadle.ops.functions import function_proto
+from treadle.ops.operand_shapes import extent_fault
 from treadle.ops.proto import attribute_to_proto, leaf_to_proto, operand_names, result_names
 from treadle.ops.reasons import reason
 from treadle.ops.schema import Formal, onnx_schema, schema
@@ -100,7 +101,7 @@ def _inferred(
 ) -> list[TypeProto]:
     found = onnx_schema(leaf.domain, leaf.op, leaf.version)
     assert found is not None
-    wrong = why_no_rule(leaf, operand_types)
+    wrong = why_no_rule(leaf, operand_types) or _extent_fault(leaf, operand_types)
     if wrong:
         raise InvalidModel(f"{leaf.op}-{leaf.version}: {wrong}")
     try:
@@ -115,6 +116,16 @@ def _inferred(
         said = f"{leaf.op}-{leaf.version} refuses its operands ({operands}): {reason(error)}"
         raise InvalidModel(said) from error
     return [TypeProto() for _ in leaf.results]
+
+
+def _extent_fault(leaf: Leaf, operand_types: Sequence[Type | None]) -> str:
+    shapes = [each.shape if isinstance(each, Tensor) else None for each in operand_types]
+    given = {
+        name: attribute.value
+        for name, attribute in leaf.attributes.items()
+        if isinstance(attribute.value, int | tuple)
+    }
+    return "" if leaf.domain else extent_fault(leaf.op, given, shapes)
 
 
 def _by_rule(

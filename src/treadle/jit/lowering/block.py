@@ -5,7 +5,7 @@ A leaf whose operands are all constant is folded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle import ops
@@ -117,8 +117,8 @@ def _lower_leaf(
         return lower_host_call(builder, leaf, operands)
     mark = builder.mark()
     try:
-        _expect_ranks(leaf, operands)
         given = {**attributes_of(leaf), "results": len(leaf.results)}
+        _expect_shapes(builder, leaf, operands, given)
         made = lower(builder, operands, given)
         return _wanted(leaf, (made,) if isinstance(made, Node) else tuple(made))
     except WrongElementGuess:  # the loop that carries the list lowers its body again
@@ -128,12 +128,26 @@ def _lower_leaf(
         return _called(builder, leaf, operands, why)
 
 
-def _expect_ranks(leaf: Leaf, operands: Sequence[Node | None]) -> None:
-    """Raise Declined for ranks that the standard does not allow: interp's kernel reports them."""
-    ranks = [None if node is None else len(node.shape) for node in operands]
-    fault = "" if leaf.domain else ops.rank_fault(leaf.op, ranks)
+def _expect_shapes(
+    builder: LoweringBuilder,
+    leaf: Leaf,
+    operands: Sequence[Node | None],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Decline ranks and extents that the standard does not allow: interp's kernel reports them."""
+    if leaf.domain:
+        return
+    fault = ops.rank_fault(
+        leaf.op, [None if node is None else len(node.shape) for node in operands]
+    )
     if fault:
         raise Declined(fault)
+    position, wanted = ops.repeated_extents(leaf.op, attributes)
+    node = operands[position] if position < len(operands) else None
+    if wanted is not None and node is not None:
+        builder.expect_shape(
+            node.shape[2:], tuple(wanted), "an operand of another rank than an attribute"
+        )
 
 
 def _wanted(leaf: Leaf, made: Sequence[Node | None]) -> Sequence[Node | None]:

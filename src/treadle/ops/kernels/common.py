@@ -82,6 +82,15 @@ def positive(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
+def each_once(axes: Iterable[int], rank: int) -> list[int]:
+    """The axes counted from the front; raises ValueError if one is named twice."""
+    found = [positive(axis, rank) for axis in axes]
+    if len(set(found)) < len(found):
+        twice = next(axis for k, axis in enumerate(found) if axis in found[:k])
+        raise ValueError(f"axis {twice} is named twice")
+    return found
+
+
 def distinct(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     """The axes counted from the front, each one once."""
     return tuple(dict.fromkeys(positive(axis, rank) for axis in axes))

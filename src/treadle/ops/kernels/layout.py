@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.ir import show_array
-from treadle.ops.kernels.common import distinct, positive, whole, whole_list
+from treadle.ops.kernels.common import distinct, each_once, positive, whole, whole_list
 from treadle.ops.kernels.registry import evaluates
 
 
@@ -172,7 +172,11 @@ def slice_(
     stride = whole_list(steps) or [1] * len(begin)
     index = [slice(None)] * x.ndim
     for axis, low, high, step in zip(
-        range(len(begin)) if where is None else where, begin, stop, stride, strict=True
+        range(len(begin)) if where is None else each_once(where, x.ndim),
+        begin,
+        stop,
+        stride,
+        strict=True,
     ):
         first = max(low, -x.shape[axis]) if step < 0 else low
         index[axis] = slice(first, high, step)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treadle.ops.kernels.common import positive, whole_list
+from treadle.ops.kernels.common import each_once, whole_list
 from treadle.ops.kernels.registry import evaluates
 
 _MODES: Mapping[str, Literal["reflect", "edge", "wrap"]] = {
@@ -21,7 +21,7 @@ def pad(
 ) -> np.ndarray:
     """`pads` are the widths before each axis, then those after each."""
     where = whole_list(axes)
-    where = list(range(x.ndim)) if where is None else [positive(a, x.ndim) for a in where]
+    where = list(range(x.ndim)) if where is None else each_once(where, x.ndim)
     each = whole_list(pads) or []
     if len(each) != 2 * len(where):
         raise ValueError(f"{len(each)} pads for {len(where)} axes; two for each are wanted")

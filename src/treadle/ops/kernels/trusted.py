@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from treadle.ops.kernels.common import each_once
 from treadle.ops.kernels.onnx_reference import reference_kernel, trust
 from treadle.ops.kernels.registry import (
     ML,
@@ -62,7 +63,11 @@ def _crop(
     axes = attributes.get("axes")
 
     def run(inputs: Operands) -> Results:
-        wanted, count = np.size(inputs[1]), np.ndim(inputs[0]) if axes is None else len(axes)
+        rank = np.ndim(inputs[0])
+        wanted, count = (
+            np.size(inputs[1]),
+            len(range(rank) if axes is None else each_once(axes, rank)),
+        )
         if wanted != count:
             raise ValueError(f"shape has {wanted} extents for {count} axes")
         return body(inputs)

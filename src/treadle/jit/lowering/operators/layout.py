@@ -233,9 +233,11 @@ def slice_(builder: KernelBuilder, operands: Operands, attributes: Attributes) -
     by = (
         builder.elements(operands[4], "steps") if operands[4:] and operands[4] is not None else None
     )
-    for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        axis = nonnegative_axis(axes[k] if axes else k, len(x.shape))
-        step = by[k] if by else 1
+    where = nonnegative_axes(range(len(starts)) if axes is None else axes, len(x.shape))
+    steps = [1] * len(where) if by is None else by
+    if not len(starts) == len(ends) == len(where) == len(steps):
+        raise Declined("starts, ends, axes and steps of different lengths")
+    for start, end, axis, step in zip(starts, ends, where, steps, strict=True):
         if isinstance(step, int):
             x = sliced(builder, x, axis, start, end, step)
         else:

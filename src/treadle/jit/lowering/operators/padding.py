@@ -11,7 +11,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, array_of, extents_of, packed
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number, SymbolicDim
-from treadle.jit.lowering.operators.axes import nonnegative_axis
+from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked, same, steps
 from treadle.jit.lowering.operators.layout import concat_along, extent_of, whole_numbers
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
@@ -155,7 +155,7 @@ def _old_pad(
 
 
 def _widths(rank: int, each: Sequence[Number], where: Sequence[int] | None) -> list[Widths]:
-    axes = list(range(rank)) if where is None else [nonnegative_axis(axis, rank) for axis in where]
+    axes = list(range(rank)) if where is None else nonnegative_axes(where, rank)
     if len(each) != 2 * len(axes):
         raise Declined(f"{len(each)} pads for {len(axes)} axes")
     widths: list[Widths] = [(0, 0)] * rank

@@ -1,9 +1,10 @@
-"""The ranks that the standard requires of operands."""
+"""The ranks and extents that the standard requires of operands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,48 @@ _TABLE: Mapping[str, Sequence[_Ranks]] = {
 }
 
 
+_CHANNELS = 2
+_KERNEL = ("kernel_shape", 1)
+_REPEATED: Mapping[str, tuple[str, int]] = {
+    **dict.fromkeys(("Conv", "ConvInteger", "ConvTranspose", "DeformConv"), _KERNEL),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), ("hidden_size", 2)),
+    "QLinearConv": ("kernel_shape", 3),
+}
+"""An attribute that repeats all but the first two extents of an operand, and its position."""
+
+
+def repeated_extents(op: str, attributes: Mapping[str, Any]) -> tuple[int, Sequence[int] | None]:
+    """The position of an operand, and its extents after the second as an attribute repeats them.
+
+    None if the attribute is absent.
+    """
+    name, position = _REPEATED.get(op, ("", 0))
+    value = attributes.get(name)
+    return position, (value,) if isinstance(value, int) else value
+
+
+def extent_fault(
+    op: str, attributes: Mapping[str, Any], shapes: Sequence[Sequence[object] | None]
+) -> str:
+    """Which attribute contradicts an operand's extents; "" if none does.
+
+    None for an operand that is absent, no tensor, or of unknown rank; an extent that is no int is
+    unknown.
+    """
+    position, wanted = repeated_extents(op, attributes)
+    shape = shapes[position] if position < len(shapes) else None
+    if wanted is None or shape is None:
+        return ""
+    found = [extent if isinstance(extent, int) else "?" for extent in shape[_CHANNELS:]]
+    if len(found) == len(wanted) and all(
+        extent in (number, "?") for extent, number in zip(found, wanted, strict=True)
+    ):
+        return ""
+    known = ", ".join(map(str, found))
+    name = _REPEATED[op][0]
+    return f"its {name} is {[*wanted]}, operand {position} has [{known}] after two other extents"
+
+
 def rank_fault(op: str, ranks: Sequence[int | None]) -> str:
     """Why the ranks of a standard operator's operands are wrong; "" if they are not.
 
@@ -69,6 +112,6 @@ def rank_fault(op: str, ranks: Sequence[int | None]) -> str:
     return ""
 
 
-def has_wanted_ranks(op: str) -> bool:
-    """Whether `rank_fault` has a rule for the operator."""
-    return op in _TABLE
+def has_wanted_shapes(op: str) -> bool:
+    """Whether `rank_fault` or `extent_fault` has a rule for the operator."""
+    return op in _TABLE or op in _REPEATED

@@ -38,3 +38,30 @@ def test_the_message_names_the_operand_and_the_rank(call):
     assert CASES[call] in str(raised.value)
     operator = call.split()[0]
     assert f"main/{operator.lower()}_0: {operator}-" in str(raised.value)
+
+
+KERNEL = "Conv <kernel_shape = [{}]> (x, w)"
+
+
+@pytest.mark.parametrize(
+    ("call", "weight", "said"),
+    [
+        (KERNEL.format("3, 2"), "1, 1, 3, 3", "its kernel_shape is [3, 2], operand 1 has [3, 3]"),
+        (KERNEL.format("3, 2"), "C, 1, 3, N", ""),
+        (KERNEL.format("3, 2"), "1, 1, 3, 2", ""),
+        ("Conv (x, w)", "1, 1, 3, 2", ""),
+    ],
+)
+def test_check_finds_an_attribute_that_contradicts_the_weights(call, weight, said):
+    ports = f"(float[1, 1, 5, 5] x, float[{weight}] w) => (float[A, B, C, D] y)"
+    findings = treadle.check(f"{HEAD}g {ports} {{ y = {call} }}")
+    found = [each.message for each in findings if each.code == "CF305"]
+    assert [said in each for each in found] == [True] * bool(said)
+
+
+def test_axes_named_twice_are_found_where_they_are_constants():
+    head = f"{HEAD}g (float[4, 5] x) => (float[A, B] y)"
+    numbers = "<int64[2] a = {{1, {}}}, int64[2] s = {{0, 0}}, int64[2] e = {{2, 2}}>"
+    body = " { y = Slice (x, s, e, a) }"
+    for axis, codes in ((-1, ["CF305"]), (0, [])):
+        assert [each.code for each in treadle.check(head + numbers.format(axis) + body)] == codes
