@@ -87,7 +87,8 @@ def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
     params = (iteration, condition, *(port.param for port in view.carried))
     captures = {port.param: port.operand for port in view.invariants}
     block = _with_condition(step.body, writing.unused("always"))
-    writing.add_graph(node, "body", writing.body(replace(block, params=params), captures))
+    stacked = [port.element for port in view.stacked]
+    writing.add_graph(node, "body", writing.body(replace(block, params=params), captures, stacked))
     return node
 
 

@@ -102,7 +102,8 @@ def write(writing: WriteContext, step: Loop) -> onnx.NodeProto:
         step.body, params=params, results=step.body.results[1:], claims=step.body.claims[1:]
     )
     captures = {port.param: port.operand for port in view.invariants}
-    writing.add_graph(node, "body", writing.body(block, captures))
+    stacked = [port.element for port in view.stacked]
+    writing.add_graph(node, "body", writing.body(block, captures, stacked))
     return node
 
 

@@ -22,6 +22,7 @@ from treadle.ir import (
     Leaf,
     SparseArray,
     Step,
+    Tensor,
     Value,
     block_values,
     reads,
@@ -35,11 +36,13 @@ class WriteContext:
     """The names in use in one graph; `outside` are the names used by outer graphs.
 
     `unique`: no name is used twice in the whole model, since onnxruntime rejects shadowing.
+    `stacked` are results of a body of which its loop stacks one for each iteration.
     """
 
     write_step: WriteStep
     unique: bool = False
     in_body: bool = False
+    stacked: frozenset[Value | None] = frozenset()
     names: dict[Value, str] = field(default_factory=dict)
     outside: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
@@ -83,9 +86,17 @@ class WriteContext:
         write_metadata(info.metadata, node)
         return node
 
-    def body(self, block: Block, captures: Mapping[Value, Value | None]) -> onnx.GraphProto:
+    def body(
+        self,
+        block: Block,
+        captures: Mapping[Value, Value | None],
+        stacked: Iterable[Value | None] = (),
+    ) -> onnx.GraphProto:
         """The graph of a body whose params in `captures` stand for values of this graph."""
-        inner = WriteContext(self.write_step, self.unique, True, outside=self.outside | self.taken)
+        outside = self.outside | self.taken
+        inner = WriteContext(
+            self.write_step, self.unique, True, frozenset(stacked), outside=outside
+        )
         used = {value for step in block.steps for value in reads(step)} | set(block.results)
         for param, outer in captures.items():
             inner.names[param] = self.use(outer)
@@ -117,9 +128,7 @@ class WriteContext:
         graph.node.extend(self.write_step(self, step) for step in block.steps)
         claims = block.claims or tuple(_result_claim(value) for value in block.results)
         for result, claim in zip(block.results, claims, strict=True):
-            found = None if result is None else result.inferred
-            known = refined(claim, found, in_body=self.in_body)
-            graph.output.append(write_claim(self.use(result), known))
+            graph.output.append(write_claim(self.use(result), self._refined(claim, result)))
         graph.value_info.extend(self._value_info(block))
         write_metadata(block.metadata, graph)
         if "graph" in block.kept:
@@ -144,7 +153,18 @@ class WriteContext:
 
     def _own_claim(self, value: Value) -> Declaration:
         claim = Declaration(value.declared, value.doc, value.metadata, value.kept)
-        return refined(claim, value.inferred, in_body=self.in_body)
+        return self._refined(claim, value)
+
+    def _refined(self, claim: Declaration, value: Value | None) -> Declaration:
+        """The declaration with what inference knows.
+
+        Where it knows no rank of what a loop stacks, the declared extents stay: they are those of
+        a run without an iteration.
+        """
+        found = None if value is None else value.inferred
+        is_vague = isinstance(found, Tensor) and found.shape is None
+        in_body = self.in_body and not (is_vague and value in self.stacked)
+        return refined(claim, found, in_body=in_body)
 
     def _constants(self, graph: onnx.GraphProto, block: Block) -> None:
         for constant in block.constants:
