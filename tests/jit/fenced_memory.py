@@ -13,13 +13,14 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from treadle.jit.codegen import heap_buffer
-from treadle.jit.runtime import invoke
+from treadle.jit.host import array_memory
 from treadle.jit.toolchain import symbols
 
 _TEXT = """
@@ -177,7 +178,9 @@ def fence_kernels() -> None:
     symbols.SYMBOLS["page_realloc"] = engine.get_function_address("again")
     symbols.SYMBOLS["page_free"] = engine.get_function_address("take")
     heap_buffer.ALLOCATOR[:] = ["page_realloc", "page_free"]
-    invoke.free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols.SYMBOLS["page_free"])
+    free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols.SYMBOLS["page_free"])
+    library = SimpleNamespace(free=free)
+    array_memory._library = lambda: library
 
 
 @contextmanager

@@ -9,9 +9,11 @@ import ctypes
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 from treadle.jit.codegen import heap_buffer
-from treadle.jit.runtime import compilation, invoke
+from treadle.jit.host import array_memory
+from treadle.jit.runtime import compilation
 from treadle.jit.toolchain import symbols
 
 _PAGE = mmap.PAGESIZE
@@ -55,13 +57,14 @@ for _name, _function in (("fenced_realloc", _GIVE), ("fenced_free", _TAKE)):
 @contextmanager
 def fenced() -> Iterator[None]:
     """Kernels made inside get their memory with fences; all of it must have come back."""
-    before, free, key = list(heap_buffer.ALLOCATOR), invoke.free, compilation._key
+    before, key = list(heap_buffer.ALLOCATOR), compilation._key
+    library = array_memory._library
     heap_buffer.ALLOCATOR[:] = ["fenced_realloc", "fenced_free"]
-    invoke.free = _take
+    array_memory._library = lambda: SimpleNamespace(free=_TAKE)
     compilation._key = lambda *_: None  # what is made here must not be found elsewhere
     try:
         yield
     finally:
         heap_buffer.ALLOCATOR[:] = before
-        invoke.free, compilation._key = free, key
+        array_memory._library, compilation._key = library, key
     assert not blocks

@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ import treadle
 from tests.jit.native import HEAD, outcomes
 from treadle.errors import LimitExceeded
 from treadle.jit import codegen
-from treadle.jit.host.array_memory import in_panels
+from treadle.jit.host import array_memory
+from treadle.jit.host.array_memory import AdoptedBuffer, address, in_panels, words_type
 
 pytestmark = [
     pytest.mark.unfenced,
@@ -190,3 +193,73 @@ def test_panels_hold_the_rows_of_some_columns(shape):
     together = np.concatenate(list(panels), axis=1)
     assert (together[:, : shape[1]] == matrix).all()
     assert not together[:, shape[1] :].any()
+
+
+class _Signal:
+    """Raises Ctrl-C as it is dropped, without Python code in which it would be delivered."""
+
+    __slots__ = ("__del__",)
+
+    def __init__(self) -> None:
+        raise_ = getattr(ctypes.CDLL(None), "raise")
+        self.__del__ = partial(raise_, int(signal.SIGINT))
+
+
+class _Printing:
+    """What was lost before: Python code as it is dropped."""
+
+    def __del__(self) -> None:
+        len("")
+
+
+def _is_delivered(make):
+    """Whether a Ctrl-C that waits while an object is dropped reaches the caller."""
+    dropped = [make(), _Signal()]
+    try:
+        dropped.clear()  # from the end
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _lent(size):
+    library = ctypes.CDLL(None)
+    library.malloc.argtypes, library.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+    slots = words_type(1)()
+    slots[0] = library.malloc(size)
+    return AdoptedBuffer(slots, 0)
+
+
+@pytest.fixture
+def interruptible():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_is_not_lost_as_memory_is_freed(monkeypatch):
+    lost = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda event: lost.append(event.exc_type))
+    assert _is_delivered(lambda: _lent(800).array((100,), np.dtype(np.float64)))
+    assert _is_delivered(lambda: _lent(800))
+    assert _is_delivered(lambda: AdoptedBuffer.__new__(AdoptedBuffer))  # before it is filled in
+    assert lost == []
+    assert not _is_delivered(_Printing)
+    assert lost == [KeyboardInterrupt]
+
+
+def test_adopted_memory_is_freed_once_with_its_last_user(monkeypatch):
+    freed = []
+    monkeypatch.setattr(array_memory, "_library", lambda: SimpleNamespace(free=freed.append))
+    room = np.zeros(10)
+    slots = words_type(2)()
+    slots[1] = address(room)
+    lent = AdoptedBuffer(slots, 1)
+    array = lent.array((5, 2), np.dtype(np.float64))
+    row = array[1]
+    del lent, array
+    assert freed == []
+    del row
+    assert [each.value for each in freed] == [address(room)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -97,18 +97,21 @@ def _library() -> Any:
 class AdoptedBuffer:
     """Memory whose address a kernel leaves in a slot; freed when it has no more users.
 
-    Only this object frees it, so it is freed exactly once, even after an interrupt.
+    Only this object frees it, so it is freed exactly once, even after an interrupt. Its `__del__`
+    is no Python code, in which Python would raise a Ctrl-C, print it and drop it: it calls `free`
+    of the C library with the address that is in the slot by then.
     """
 
-    __slots__ = ("__array_interface__", "_free", "_number", "_slots")
+    __slots__ = ("__array_interface__", "__del__", "_word")
 
-    def __init__(self, slots: Any, number: int, free: Callable[[int], None]) -> None:
-        self._slots, self._number, self._free = slots, number, free
+    def __init__(self, slots: Any, number: int) -> None:
+        self._word = ctypes.c_void_p.from_buffer(slots, number * _POINTER_BYTES)
+        self.__del__ = partial(_library().free, self._word)
 
     @property
     def address(self) -> int:
         """The address; 0 for no memory."""
-        return int(self._slots[self._number])
+        return self._word.value or 0
 
     def array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
         """An array over the memory, which keeps it alive."""
@@ -117,13 +120,3 @@ class AdoptedBuffer:
             "typestr": "|u1", "version": 3,
         }  # fmt: skip
         return np.asarray(self).view(dtype).reshape(shape)
-
-    def __del__(self) -> None:
-        address, self._slots[self._number] = self.address, 0
-        if address:
-            self._free(address)
-
-
-def free(address: int) -> None:
-    """Free memory of the C library."""
-    _library().free(address)

@@ -18,7 +18,6 @@ from treadle.jit.host.array_memory import (
     AdoptedBuffer,
     address,
     data_pointer_slot,
-    free,
     in_panels,
     words_type,
 )
@@ -297,7 +296,7 @@ def _call(
     compiled: CompiledKernel, results: list[Any], slots: Any, context: RunContext, path: str
 ) -> None:
     outs = compiled.layout.outs
-    grown = [AdoptedBuffer(slots, outs["grown", k], free) for k in compiled.code.grown]
+    grown = [AdoptedBuffer(slots, outs["grown", k]) for k in compiled.code.grown]
     try:
         with ops.ignore_fp_warnings() if compiled.layout.calls else _NOTHING:
             status = _status(compiled, slots)
