@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import treadle
 from treadle.errors import KernelError
@@ -57,6 +58,15 @@ def test_check_finds_an_attribute_that_contradicts_the_weights(call, weight, sai
     findings = treadle.check(f"{HEAD}g {ports} {{ y = {call} }}")
     found = [each.message for each in findings if each.code == "CF305"]
     assert [said in each for each in found] == [True] * bool(said)
+
+
+def test_an_attribute_without_a_name_is_no_extent():
+    node = helper.make_node("ArgMax", ["x"], ["y"])
+    node.attribute.append(helper.make_attribute("", 3))
+    ports = [helper.make_empty_tensor_value_info(name) for name in "xy"]
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    found = {each.code for each in treadle.check(helper.make_model(graph))}
+    assert "CF211" in found
 
 
 def test_axes_named_twice_are_found_where_they_are_constants():

@@ -68,7 +68,9 @@ def repeated_extents(op: str, attributes: Mapping[str, Any]) -> tuple[int, Seque
 
     None if the attribute is absent.
     """
-    name, position = _REPEATED.get(op, ("", 0))
+    if op not in _REPEATED:
+        return 0, None
+    name, position = _REPEATED[op]
     value = attributes.get(name)
     return position, (value,) if isinstance(value, int) else value
 
