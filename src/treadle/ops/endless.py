@@ -42,6 +42,7 @@ _BOUNDS = (
         _Bound(_WINDOWS, name, 2**26, f"{{}} in its {name}")
         for name in ("pads", "dilations", "kernel_shape", "output_padding", "output_shape")
     ),
+    _Bound(("ConvTranspose",), "strides", 2**26, "{} in its strides"),
     _Bound(("RoiAlign",), "sampling_ratio", 2**13, "its sampling_ratio is {}"),
     _Bound(("TfIdfVectorizer",), "max_skip_count", 2**20, "its max_skip_count is {}"),
 )

@@ -26,3 +26,15 @@ def test_samples_of_a_roi_align(engines, samples):
     }
     with pytest.raises(treadle.Unsupported, match="at most 8,192 is run"):
         treadle.InferenceSession(model.SerializeToString(), engines=engines).run(None, feeds)
+
+
+@pytest.mark.parametrize("engines", [None, ("interp",), ("onnxruntime",)])
+@pytest.mark.parametrize("stride", [2**26 + 1, 2**31 - 1, 2**62])
+def test_strides_of_a_transposed_convolution(engines, stride):
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[stride, 1])
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1, 2, 2]) for name in "xw"]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", inputs, [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    with pytest.raises(treadle.TreadleError, match="in its strides, at most 67,108,864 is run"):
+        treadle.InferenceSession(model.SerializeToString(), engines=engines)
