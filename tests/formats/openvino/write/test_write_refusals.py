@@ -72,11 +72,11 @@ REFUSED |= {
          "OpenVINO has no complex64", None),
         ("training", "float[1, 2] x, float[2] s", "float[1, 2] y", TRAINING,
          "training mode", "for inference"),
-        ("a hidden size below 0", "float[4,2,2] x, float[1,2,2] w", "y",
-         "y = RNN <hidden_size = -2> (x, w, w)", "its hidden_size is -2", None),
-        ("weights of another hidden size", "float[4,2,2] x, float[1,3,2] w", "y",
-         "r = Constant <value = float[1,3,3] {0,0,0,0,0,0,0,0,0}> ()"
-         "y = RNN <hidden_size = 2> (x, w, r)", "operand 2 is 1x3x3, hidden_size is 2", None),
+        ("a hidden size below 0", "float[4,2,2] x, float[1,2,2] w, float[1,2,k] r", "y",
+         "y = RNN <hidden_size = -2> (x, w, r)", "its hidden_size is -2", None),
+        ("weights of another hidden size", "float[4,2,2] x, float[1,2,2] r", "y",
+         "w = Constant <value = float[1,3,2] {0,0,0,0,0,0}> ()"
+         "y = RNN <hidden_size = 2> (x, w, r)", "operand 1 is 1x3x2, hidden_size is 2", None),
         ("axes that are computed", "float[2, 1] x, int64[1] a", "y", "y = Squeeze(x, a)",
          "its axes are computed", "make the axes a constant"),
     )
