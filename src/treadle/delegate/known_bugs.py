@@ -42,6 +42,7 @@ file covers stay with interp.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
@@ -276,6 +277,11 @@ def _integers(step: Leaf, name: str) -> Sequence[int]:
     return [each for each in _list(step, name) if isinstance(each, int)]
 
 
+def _has_non_finite_attributes(step: Leaf) -> bool:
+    values = [attribute.value for attribute in step.attributes.values()]
+    return not all(math.isfinite(value) for value in values if isinstance(value, float))
+
+
 def _has_no_delimiter(step: Leaf) -> bool:
     delimiter = step.attributes.get("delimiter")
     return delimiter is None or not delimiter.value
@@ -323,6 +329,7 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, str]] = {
     ("ai.onnx.ml", "TreeEnsembleRegressor"): (_drops_base_values, "leaves base values out"),
     ("ai.onnx.ml", "SVMRegressor"): (_is_probit, "does not apply PROBIT"),
     ("", "Gather"): (_moves_rows_of_text, "copies only the first element of each row of text"),
+    ("", "LRN"): (_has_non_finite_attributes, "gives nan for an attribute that is not finite"),
     ("", "StringSplit"): (_has_no_delimiter, "splits at blanks only, not at other white space"),
     ("", "Cast"): (_writes_doubles, "writes 8 digits of a float64"),
     ("", "CastLike"): (_writes_doubles, "writes 8 digits of a float64"),
