@@ -122,7 +122,7 @@ REFUSED = {
     **{
         f"hidden_size of {op}": (
             op, 22, (X[:, None], ones(1, gates * 3, 4), ones(1, gates * 3, 3)), {"hidden_size": 2},
-            "its hidden_size is [2], operand 2 has [3] after two other extents",
+            "its hidden_size is 2, operand 2 has [3] after two other extents",
         )
         for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4))
     },

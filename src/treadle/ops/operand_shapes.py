@@ -94,7 +94,8 @@ def extent_fault(
         return ""
     known = ", ".join(map(str, found))
     name = _REPEATED[op][0]
-    return f"its {name} is {[*wanted]}, operand {position} has [{known}] after two other extents"
+    said = wanted[0] if isinstance(attributes[name], int) else [*wanted]
+    return f"its {name} is {said}, operand {position} has [{known}] after two other extents"
 
 
 def rank_fault(op: str, ranks: Sequence[int | None]) -> str:
