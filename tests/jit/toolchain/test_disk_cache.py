@@ -158,12 +158,31 @@ def test_the_least_recently_used_file_is_evicted(tmp_path):
     assert sum(file.stat().st_size for file in files(tmp_path)) <= 4000
 
 
+def test_the_folder_is_measured_once_for_every_64th_of_its_limit(tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(DiskCache, "_shrink", lambda store: measured.append(store))
+    store = DiskCache(tmp_path, most_bytes=64_000)
+    for number in range(1000):
+        store.write("k", number.to_bytes(10, "big"))
+    assert 3 <= len(measured) <= 25  # 10,000 bytes are ten times a 64th
+    measured.clear()
+    store.write("k", bytes(1000))
+    assert len(measured) == 1
+
+
+def test_a_folder_stays_near_its_limit_though_it_is_measured_seldom(tmp_path, rng):
+    store = DiskCache(tmp_path, most_bytes=100_000)
+    for number in range(2000):
+        store.write(f"k{number}", rng.bytes(200))
+    assert 75_000 <= sum(file.stat().st_size for file in files(tmp_path)) <= 112_000
+
+
 def test_temporary_files_of_killed_writers_are_deleted(tmp_path):
     for name in ("old.kernel-part", "new.kernel-part", "another's"):
         (tmp_path / name).write_bytes(b"half")
     for name in ("old.kernel-part", "another's"):
         os.utime(tmp_path / name, (1, 1))
-    DiskCache(tmp_path).write("k", b"whole")
+    DiskCache(tmp_path, most_bytes=300).write("k", b"whole")
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "another's",
         "k.kernel",

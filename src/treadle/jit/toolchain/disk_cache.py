@@ -2,8 +2,9 @@
 
 A file holds a digest of its content, so a damaged one is detected, ignored and rewritten. It is
 written under a temporary name and renamed, so a reader sees a complete file or none. The least
-recently used files are deleted when the folder exceeds its limit. A folder or file that others
-could have written to is not used (`jit/toolchain/trust.py`). Files with other names are left alone.
+recently used files are deleted when the folder exceeds its limit, by which it is measured once for
+every 64th of the limit that is written. A folder or file that others could have written to is not
+used (`jit/toolchain/trust.py`). Files with other names are left alone.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ VARIABLE = "TREADLE_CACHE_DIR"
 """The environment variable for the folder; if it is empty, nothing is kept."""
 
 MAX_BYTES = 256 * 2**20
+_MEASURINGS = 64
+"""How often the folder is measured while as much is written as it may hold. Listing 54,000 files
+takes 0.3 seconds, more than most sessions take."""
 _MAGIC = b"treadle1"
 _DIGEST = hashlib.sha256
 _HEADER_BYTES = len(_MAGIC) + _DIGEST().digest_size
@@ -103,8 +107,10 @@ class DiskCache:
         """Store the content under the key."""
         try:
             if make_folder(self.folder):
-                self._put(self._path(key), _MAGIC + _DIGEST(content).digest() + content)
-                self._shrink()
+                digest = _DIGEST(content).digest()
+                self._put(self._path(key), _MAGIC + digest + content)
+                if self._is_measured(digest, len(content)):
+                    self._shrink()
                 return
         except _FILE_ERRORS:
             pass
@@ -165,6 +171,15 @@ class DiskCache:
             with contextlib.suppress(OSError):
                 os.unlink(name)
             raise
+
+    def _is_measured(self, digest: bytes, size: int) -> bool:
+        """Whether the folder is measured after a file of this digest and size is written.
+
+        As if at random, in proportion to the size: processes that write a file or two each need not
+        know of each other.
+        """
+        drawn = int.from_bytes(digest[:8], "big") / 2**64
+        return drawn * self.most_bytes < size * _MEASURINGS
 
     def _shrink(self) -> None:
         """Delete the least recently used files, until three quarters are left."""
