@@ -29,7 +29,7 @@ def hand_out(inside: Inside, block: Block) -> None:
         elif isinstance(placed, Branch) and has_inside:
             _write_branch(inside, placed, here)
         else:
-            inside.writer.steps.append(placed)
+            inside.writer.add(placed)
     values = {t: _value(t, inside) for t in inside.wanted.here.get(inside.path, ())}
     collect(inside.writer, values, inside.clocks, inside.state, inside.wanted.capacity)
     inside.tensors |= {t: v for t, v in values.items() if t.form is Form.TENSOR}
@@ -45,9 +45,9 @@ def _write_branch(inside: Inside, branch: Branch, here: str) -> None:
     def body(name: str, block: Block) -> Block:
         clocks = [inside.writer.value(clock.name) for clock in inside.clocks]
         own = inside.body(f"{here}.{name}", clocks, slots)
-        state = tuple(own.state.values())
+        state, taken = tuple(own.state.values()), {*own.state.values()}
         hand_out(own, block)
-        given = [own_result(own.writer, own.state[slot], state) for slot in slots]
+        given = [own_result(own.writer, own.state[slot], taken) for slot in slots]
         return own.finished(block, (*clocks, *state), (*block.results, *given))
 
     results = [inside.writer.value("exposed_if") for _ in slots]
@@ -58,5 +58,5 @@ def _write_branch(inside: Inside, branch: Branch, here: str) -> None:
         operands=(*branch.operands, *inside.clocks, *(inside.state[slot] for slot in slots)),
         results=(*branch.results, *results),
     )
-    inside.writer.steps.append(made)
+    inside.writer.add(made)
     inside.state.update(zip(slots, results, strict=True))

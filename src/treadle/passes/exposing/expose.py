@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from treadle.errors import InputError, Unsupported
 from treadle.infer import infer
 from treadle.ir import (
     Block,
+    FreshNames,
     Model,
     Step,
     Value,
@@ -36,10 +36,10 @@ from treadle.passes.expand_functions import Expand, expand_functions
 from treadle.passes.expand_scan8 import expand_scan8
 from treadle.passes.exposing.block import hand_out
 from treadle.passes.exposing.collect import Slots, initial
-from treadle.passes.exposing.fixed import BlockScope, places
+from treadle.passes.exposing.fixed import places
 from treadle.passes.exposing.inside import Inside, Wanted
 from treadle.passes.exposing.targets import OLDEST, Form, Refusal, Target, targets
-from treadle.passes.exposing.writer import Names, Writer
+from treadle.passes.exposing.writer import Writer, names_of
 from treadle.passes.inline_functions import inline_functions
 from treadle.passes.obstacles import Obstacles
 from treadle.passes.uniquify_names import uniquify_names
@@ -86,8 +86,8 @@ def expose(
     if not found:
         return Exposure(model, {}, refused)
     where = places(model)
-    writer = Writer(Names(model), model.opsets.get("", 0))
-    wanted = _wanted(found, where, capacity or 0)
+    writer = Writer(names_of(model), model.opsets.get("", 0))
+    wanted = Wanted.of(found, {t: where[t.path].outer for t in found}, capacity or 0)
     state = {
         slot: initial(slot, target, writer, capacity or 0)
         for target in reversed(found)
@@ -143,16 +143,6 @@ def refuse(exposure: Exposure) -> None:
     for each in exposure.refused:
         obstacles.add(each.name, each.reason, each.help)
     obstacles.refuse()
-
-
-def _wanted(found: Sequence[Target], where: Mapping[str, BlockScope], capacity: int) -> Wanted:
-    here: dict[str, list[Target]] = {}
-    below: dict[str, list[Target]] = {}
-    for target in found:
-        here.setdefault(target.path, []).append(target)
-        for path in (target.path, *where[target.path].outer):
-            below.setdefault(path, []).append(target)
-    return Wanted(here, below, capacity)
 
 
 _EVERY_FORM = 18
@@ -211,14 +201,10 @@ def with_own_step_names(block: Block) -> Block:
 
     The steps of a function that is called twice keep the names they have in the file.
     """
-    taken: set[str] = set()
+    names = FreshNames()
 
     def own(step: Step) -> Step:
-        name = step.info.name
-        if name in taken:
-            free = (f"{step.info.name}_{number}" for number in count(1))
-            name = next(each for each in free if each not in taken)
-        taken.update([name] if name else ())
+        name = names.fresh(step.info.name) if step.info.name else ""
         return step if name == step.info.name else replace(step, info=replace(step.info, name=name))
 
     return map_steps(block, own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from treadle.ir import Block, Declaration, Value
@@ -18,6 +18,21 @@ class Wanted:
     here: Mapping[str, Sequence[Target]]
     below: Mapping[str, Sequence[Target]]
     capacity: int
+    asked: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(
+        cls, found: Sequence[Target], outer: Mapping[Target, Iterable[str]], capacity: int
+    ) -> Wanted:
+        """The targets, each with the paths of the blocks around its own."""
+        here: dict[str, list[Target]] = {}
+        below: dict[str, list[Target]] = {}
+        for target in found:
+            here.setdefault(target.path, []).append(target)
+            for path in (target.path, *outer[target]):
+                below.setdefault(path, []).append(target)
+        asked = frozenset((target.path, target.step) for target in found if target.extra)
+        return cls(here, below, capacity, asked)
 
     def slots(self, *paths: str) -> list[Slot]:
         """The slots of all targets in or below the blocks."""
@@ -26,7 +41,7 @@ class Wanted:
 
     def asks(self, path: str, step: str) -> bool:
         """Whether an extra of the loop or branch `step` of the block itself is a target."""
-        return any(target.extra and target.step == step for target in self.here.get(path, ()))
+        return (path, step) in self.asked
 
 
 @dataclass(slots=True)
@@ -68,10 +83,9 @@ class Inside:
         )
 
 
-def own_result(writer: Writer, value: Value, taken: Iterable[Value | None]) -> Value:
+def own_result(writer: Writer, value: Value, taken: Container[Value | None]) -> Value:
     """The value as a result defined by a step: copied if it is a param, or a result already.
 
     Runtimes answer wrongly if a body returns a parameter, or a value twice.
     """
-    is_made = any(value in step.results for step in writer.steps)
-    return value if is_made and value not in taken else writer.leaf("Identity", value)
+    return value if value in writer.made and value not in taken else writer.leaf("Identity", value)

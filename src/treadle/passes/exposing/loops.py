@@ -65,7 +65,7 @@ def write_loop(
         fixed_state=loop.fixed_state and not needs_numbers,
         info=_as_loop(loop.info, writer) if needs_numbers else _without_stacks(loop.info),
     )
-    writer.steps.append(made)
+    writer.add(made)
     inside.state.update(zip(slots, results, strict=False))
     inside.tensors |= stacks
     if is_asked:
@@ -86,9 +86,11 @@ def _clocks(inside: Inside, loop: Loop) -> tuple[list[Value], list[Value], list[
 
 def _elements(own: Inside, body: Block) -> list[Value]:
     """The body's result for each tensor, each defined by a step of its own."""
+    taken: set[Value | None] = {*body.results}
     found: list[Value] = []
     for value in own.tensors.values():
-        found.append(own_result(own.writer, value, (*body.results, *found)))
+        found.append(own_result(own.writer, value, taken))
+        taken.add(found[-1])
     return found
 
 
@@ -97,7 +99,8 @@ def _body(
 ) -> Block:
     first = 1 + len(ports(loop).carried)
     old = loop.body.results
-    carried = [own_result(own.writer, value, (*old, *elements)) for value in carried]
+    taken = {*old, *elements}
+    carried = [own_result(own.writer, value, taken) for value in carried]
     results = (*old[:first], *carried, *old[first:], *elements)
     return own.finished(loop.body, params, results)
 

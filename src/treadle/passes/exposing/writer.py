@@ -13,6 +13,7 @@ from treadle.ir import (
     Branch,
     Constant,
     DType,
+    FreshNames,
     Info,
     Leaf,
     Literal,
@@ -32,37 +33,33 @@ from treadle.ir import (
 )
 
 
-class Names:
-    """Names that no value of a model has, its bodies included."""
-
-    def __init__(self, model: Model) -> None:
-        self._taken = {value.name for value in block_values(model.main)}
-        for visit in walk_block(model.main):
-            for _, body in bodies(visit.step):
-                self._taken |= {value.name for value in block_values(body)}
-
-    def fresh(self, hint: str) -> str:
-        """The hint, with a number if it is taken."""
-        name, number = hint, 0
-        while name in self._taken:
-            number += 1
-            name = f"{hint}_{number}"
-        self._taken.add(name)
-        return name
+def names_of(model: Model) -> FreshNames:
+    """The names of the values of a model, its bodies included."""
+    names = FreshNames(value.name for value in block_values(model.main))
+    for visit in walk_block(model.main):
+        for _, body in bodies(visit.step):
+            names.taken.update(value.name for value in block_values(body))
+    return names
 
 
 class Writer:
     """Collects the steps and constants that are added to one block."""
 
-    def __init__(self, names: Names, opset: int) -> None:
+    def __init__(self, names: FreshNames, opset: int) -> None:
         self.names, self.opset = names, opset
         self.steps: list[Step] = []
+        self.made: set[Value | None] = set()
         self.constants: list[Constant] = []
         self._known: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
 
     def inner(self) -> Writer:
         """A writer for a body inside this block."""
         return Writer(self.names, self.opset)
+
+    def add(self, step: Step) -> None:
+        """Append a step."""
+        self.steps.append(step)
+        self.made.update(step.results)
 
     def version(self, op: str) -> int:
         """The version of a standard operator in the model's opset."""
@@ -93,7 +90,7 @@ class Writer:
         named = {name: _attribute(name, value) for name, value in attributes.items()}
         version = self.version(op)
         info = Info(op=op, version=version)
-        self.steps.append(Leaf("", op, version, operands, (made,), named, info=info))
+        self.add(Leaf("", op, version, operands, (made,), named, info=info))
         return made
 
     def scalar(self, value: Value) -> Value:
@@ -114,7 +111,7 @@ class Writer:
         """A Branch over two blocks that take one param per operand."""
         results = tuple(self.value("exposed_if") for _ in then.results)
         info = Info(op="If", version=self.version("If"))
-        self.steps.append(Branch(condition, then, otherwise, tuple(operands), results, info))
+        self.add(Branch(condition, then, otherwise, tuple(operands), results, info))
         return results
 
     def loop(
@@ -129,7 +126,7 @@ class Writer:
         results = tuple(self.value("exposed_loop") for _ in body.results[1:])
         info = Info(op="Loop", version=self.version("Loop"))
         step = Loop(trip, None, tuple(roles), tuple(operands), body, tuple(stacks), results, info)
-        self.steps.append(step)
+        self.add(step)
         return results
 
     def block(self, params: Iterable[Value], results: Operands) -> Block:

@@ -18,6 +18,7 @@ from treadle.ir import (
     Block,
     Constant,
     DType,
+    FreshNames,
     Info,
     Leaf,
     Literal,
@@ -31,7 +32,7 @@ from treadle.ir import (
     reads,
     step_path,
 )
-from treadle.passes.fixes.fix import Fix, all_names, fresh, map_program
+from treadle.passes.fixes.fix import Fix, all_names, map_program
 from treadle.passes.fixes.inferred import inferred_types
 
 _RESHAPE_TAKES_AN_INPUT = 5
@@ -40,7 +41,7 @@ _RESHAPE_TAKES_AN_INPUT = 5
 @dataclass(slots=True)
 class _Work:
     types: Mapping[Value, Type | None]
-    taken: set[str]
+    names: FreshNames
     opset: int
     done: list[Fix] = field(default_factory=list)
 
@@ -53,7 +54,7 @@ def make_conditions_explicit(model: Model) -> tuple[Model, list[Fix]]:
         constants, steps = list(block.constants), []
         for position, step in enumerate(block.steps):
             if isinstance(step, Loop) and _is_unsaid(step):
-                value = Value(fresh("always", work.taken), Tensor(DType.BOOL, ()))
+                value = Value(work.names.fresh("always"), Tensor(DType.BOOL, ()))
                 constants.append(Constant(value, Literal.of(np.array(True))))
                 done = f'gave the condition "{value.name}", which is true'
                 work.done.append(Fix("CF410", step_path(path, step, position), done))
@@ -123,9 +124,9 @@ def _has_rank(work: _Work, value: Value) -> bool:
 def _reshaped(
     work: _Work, value: Value, constants: list[Constant], steps: list[Step], path: str
 ) -> Value:
-    shape = Value(fresh("scalar_shape", work.taken), Tensor(DType.INT64, (0,)))
+    shape = Value(work.names.fresh("scalar_shape"), Tensor(DType.INT64, (0,)))
     constants.append(Constant(shape, Literal.of(np.empty(0, np.int64))))
-    scalar = Value(fresh(f"{value.name}_scalar", work.taken))
+    scalar = Value(work.names.fresh(f"{value.name}_scalar"))
     version = ops.since_version("", "Reshape", work.opset) or work.opset
     steps.append(Leaf("", "Reshape", version, (value, shape), (scalar,), info=Info(op="Reshape")))
     work.done.append(Fix("CF802", path, f'reshaped "{value.name}" to the scalar "{scalar.name}"'))

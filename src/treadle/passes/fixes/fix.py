@@ -9,6 +9,7 @@ from treadle import ops
 from treadle.errors import Finding
 from treadle.ir import (
     Block,
+    FreshNames,
     Info,
     Leaf,
     Model,
@@ -72,21 +73,11 @@ def _mapped(block: Block, path: str, step: Step | None, change: ChangeBlock) -> 
     return change(block, path, step)
 
 
-def all_names(model: Model) -> set[str]:
-    """The names of every value of the model."""
+def all_names(model: Model) -> FreshNames:
+    """The names of every value of the model; the second value of a name gets the number 2."""
     blocks = [model.main, *(function.block for function in model.functions.values())]
     blocks += [body for visit in walk(model) for _, body in bodies(visit.step)]
-    return {value.name for block in blocks for value in block_values(block)}
-
-
-def fresh(hint: str, taken: set[str]) -> str:
-    """A name that is not taken yet; it is marked as taken."""
-    name, number = hint, 1
-    while name in taken:
-        number += 1
-        name = f"{hint}_{number}"
-    taken.add(name)
-    return name
+    return FreshNames((value.name for block in blocks for value in block_values(block)), first=2)
 
 
 def identity(value: Value, copy: Value, opset: int) -> Leaf:

@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.ir import Block, Model, Step, Value, captures, substitute
-from treadle.passes.fixes.fix import Fix, all_names, fresh, identity, map_program
+from treadle.passes.fixes.fix import Fix, all_names, identity, map_program
 
 
 def copy_returned(model: Model) -> tuple[Model, list[Fix]]:
     """Make every result of a body a value of that body."""
-    taken, done = all_names(model), list[Fix]()
+    names, done = all_names(model), list[Fix]()
 
     def change(block: Block, path: str, step: Step | None) -> Block:
         outer = {param for _, param in captures(step)} if step is not None else set()
         returned = [v for v in dict.fromkeys(block.results) if v is not None and v in outer]
         if not returned:
             return block
-        copies = {v: Value(fresh(f"{v.name}_copy", taken), v.declared) for v in returned}
+        copies = {v: Value(names.fresh(f"{v.name}_copy"), v.declared) for v in returned}
         for value, copy in copies.items():
             said = f'returns "{copy.name}", an Identity of the outer "{value.name}"'
             done.append(Fix("CF104", path, said))

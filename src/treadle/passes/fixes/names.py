@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from treadle import ops
 from treadle.ir import (
     Block,
+    FreshNames,
     Leaf,
     Model,
     Step,
@@ -20,12 +21,12 @@ from treadle.ir import (
     clone_with_new_values,
     step_path,
 )
-from treadle.passes.fixes.fix import Fix, all_names, fresh
+from treadle.passes.fixes.fix import Fix, all_names
 
 
 @dataclass(slots=True)
 class _Renaming:
-    taken: set[str]
+    free: FreshNames
     names: dict[Value, str]
     done: list[Fix]
 
@@ -60,7 +61,7 @@ def _look(
         if value is None or value in captured or value in state.names:
             return
         if value.name in outside:
-            state.names[value] = fresh(f"{value.name}_inner", state.taken)
+            state.names[value] = state.free.fresh(f"{value.name}_inner")
             done = f'renamed "{value.name}" to "{state.names[value]}"'
             state.done.append(Fix("CF103", at, done))
         here.add(state.names.get(value, value.name))

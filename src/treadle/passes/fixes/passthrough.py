@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.ir import Block, Branch, Loop, Model, Step, Value, slices_inputs
-from treadle.passes.fixes.fix import Fix, all_names, fresh, identity, map_program
+from treadle.passes.fixes.fix import Fix, all_names, identity, map_program
 
 
 def copy_passthrough(model: Model) -> tuple[Model, list[Fix]]:
     """Copy results so that each result of a loop or a branch is defined by its own step."""
-    taken, done = all_names(model), list[Fix]()
+    names, done = all_names(model), list[Fix]()
 
     def change(block: Block, path: str, step: Step | None) -> Block:
         if not isinstance(step, Loop | Branch):
@@ -26,7 +26,7 @@ def copy_passthrough(model: Model) -> tuple[Model, list[Fix]]:
             if (position == 0 and is_loop) or value is None:
                 continue
             if value in seen:
-                copy = Value(fresh(f"{value.name}_copy", taken), value.declared)
+                copy = Value(names.fresh(f"{value.name}_copy"), value.declared)
                 added.append(identity(value, copy, model.opsets.get("", 1)))
                 results[position] = copy
                 done.append(Fix(_code(step), path, f'gives "{copy.name}", an Identity'))

@@ -41,7 +41,7 @@ from treadle.ir import (
     ports,
     step_path,
 )
-from treadle.passes.exposing.writer import Names, Writer
+from treadle.passes.exposing.writer import Writer, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class LoopWindow:
 
 def loop_window(model: Model, loop: Loop) -> tuple[LoopWindow, Block]:
     """The window of a loop of the main block, and its block, which is still open."""
-    made = _Maker(Writer(Names(model), model.opsets.get("", 0)))
+    made = _Maker(Writer(names_of(model), model.opsets.get("", 0)))
     loop = _unconditional(loop)
     port = ports(loop)
     limit = go = ""
