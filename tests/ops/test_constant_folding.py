@@ -97,3 +97,13 @@ def test_attribute_references_of_a_function_are_not_folded():
     assert ops.fold(step, [np.array(1.0)], MOST) is None
     assert not ops.is_repeatable(step)
     assert not ops.is_repeatable(leaf("Wibble", 1, 0, blocks={"body": Block()}))
+
+
+def test_long_texts_are_not_folded():
+    short, long = np.array(["ab"], object), np.array(["ab" * 1000], object)
+    (found,) = fold("StringConcat", 20, short, short, exact=False)
+    assert found.tolist() == ["abab"]
+    assert fold("StringConcat", 20, short, long, exact=False) is None
+    assert fold("StringConcat", 20, np.array(["a" * 600], object), short, exact=False) is None
+    many = np.array([[f"{k}"] for k in range(MOST)], object)
+    assert fold("StringConcat", 20, many, np.array(["a" * 500], object), exact=False) is None

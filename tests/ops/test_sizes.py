@@ -131,3 +131,34 @@ def test_a_convolution_whose_temporaries_do_not_fit_is_refused(monkeypatch):
     assert made.run(None, feeds)[0].shape == (1, 1, 38, 38)
     with pytest.raises(treadle.RunError, match="of memory there are"):
         made.run(None, {**feeds, "y": np.ones((1, 1, 20, 20), np.float32)})
+
+
+def test_the_size_of_text_is_that_of_its_characters() -> None:
+    joined = ops.result_bytes(Leaf("", "StringConcat", 20, (), ()))
+    assert joined is not None
+    one, many = np.array("word", object), np.array([["a", "bc"]] * 3, object)
+    assert joined([one, many]) == len("word") * 6 + 9
+    assert joined([one, np.empty((0, 2), object)]) == 0
+
+
+def test_text_split_in_parts_is_as_wide_as_the_text_with_the_most() -> None:
+    given = {"delimiter": attribute("delimiter", ",")}
+    split = ops.result_bytes(Leaf("", "StringSplit", 20, (), (), given))
+    assert split is not None
+    texts = np.array(["a," * 5000, *[""] * 200], object)
+    assert split([texts]) == 8 * 201 * 5001
+    assert split([texts[1:]]) == 0
+
+
+def doubled(times: int) -> str:
+    steps = " ".join(f"a{k + 1} = StringConcat (a{k}, a{k})" for k in range(times))
+    return f"""<ir_version: 10, opset_import: ["" : 21]>
+    g (string[n] a0) => (string[n] a{times}) {{ {steps} }}"""
+
+
+def test_text_that_is_doubled_again_and_again_is_an_error_in_a_default_session() -> None:
+    session = treadle.InferenceSession(doubled(40))
+    with pytest.raises(treadle.LimitExceeded, match="max_bytes"):
+        session.run(None, {"a0": ["ab"]}, treadle.RunOptions(max_bytes=10**6))
+    (found,) = treadle.InferenceSession(doubled(3)).run(None, {"a0": ["ab"]})
+    assert found.tolist() == ["ab" * 8]

@@ -17,7 +17,7 @@ from treadle.ir import DType, Leaf, Reference, dtype_of
 from treadle.ops.evaluate import bind_kernel
 from treadle.ops.random import RANDOM
 from treadle.ops.schema import schema
-from treadle.ops.sizes import MISFITS, result_bytes
+from treadle.ops.sizes import MISFITS, characters, result_bytes
 
 EXACT = frozenset(
     (
@@ -52,7 +52,7 @@ def fold(
     if (exact and (leaf.domain or leaf.op not in EXACT)) or not is_repeatable(leaf):
         return None
     arrays = [each for each in operands if each is not None]
-    if leaf.op not in _ONLY_SHAPES and any(array.size > most_elements for array in arrays):
+    if leaf.op not in _ONLY_SHAPES and any(_elements(array) > most_elements for array in arrays):
         return None
     try:
         if _would_be_large(leaf, operands, most_elements):
@@ -62,7 +62,7 @@ def fold(
         raise
     except (TreadleError, ArithmeticError, LookupError, TypeError, ValueError):
         return None
-    if any(isinstance(each, np.ndarray) and each.size > most_elements for each in results):
+    if any(isinstance(each, np.ndarray) and _elements(each) > most_elements for each in results):
         return None
     return None if exact and _is_undefined(leaf, operands, results) else results
 
@@ -75,6 +75,11 @@ def is_repeatable(leaf: Leaf) -> bool:
         return False
     found = schema(leaf.domain, leaf.op, leaf.version)
     return found is None or found.is_deterministic
+
+
+def _elements(array: np.ndarray) -> int:
+    """The number of elements; eight characters of text count as one."""
+    return array.size if array.dtype != object else max(array.size, characters(array) // 8)
 
 
 def _would_be_large(leaf: Leaf, operands: Sequence[Any], most_elements: int) -> bool:

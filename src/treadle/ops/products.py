@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 Given = Mapping[str, Any]
-_FEW = 2**20
+FEW = 2**20
 """The number of elements below which nothing is computed."""
 
 
@@ -28,13 +28,13 @@ def comparison(operands: Sequence[Any], given: Given) -> float:
 
 
 def _broadcast(operands: Sequence[Any]) -> float:
-    if math.prod(each.size for each in operands) <= _FEW:
+    if math.prod(each.size for each in operands) <= FEW:
         return 0.0
-    return _extents(*(each.shape for each in operands))
+    return broadcast_size(*(each.shape for each in operands))
 
 
-def _extents(*shapes: tuple[int, ...]) -> float:
-    """The broadcast extents of the operands."""
+def broadcast_size(*shapes: tuple[int, ...]) -> float:
+    """The elements of a result of the operands' shapes, broadcast."""
     rank = max(map(len, shapes))
     full = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return float(math.prod(0 if 0 in axis else max(axis) for axis in zip(*full, strict=True)))
@@ -43,17 +43,17 @@ def _extents(*shapes: tuple[int, ...]) -> float:
 def concatenation(operands: Sequence[Any], given: Given) -> float:
     """All operands, one after the other."""
     elements = sum(each.size for each in operands)
-    return float(elements * operands[0].itemsize) if elements > _FEW else 0.0
+    return float(elements * operands[0].itemsize) if elements > FEW else 0.0
 
 
 def matmul(operands: Sequence[Any], given: Given) -> float:
     """Rows of the left by columns of the right."""
     left, right = operands[:2]
-    if left.size * right.size <= _FEW:
+    if left.size * right.size <= FEW:
         return 0.0
     rows = left.shape[-2] if left.ndim > 1 else 1
     columns = right.shape[-1] if right.ndim > 1 else 1
-    stacked = _extents(left.shape[:-2], right.shape[:-2])
+    stacked = broadcast_size(left.shape[:-2], right.shape[:-2])
     return stacked * rows * columns * max(left.itemsize, 1 if left.itemsize > 1 else 4)
 
 
@@ -140,7 +140,7 @@ def _windows(inner: Sequence[int], kernel: Sequence[int], given: Given) -> float
 def einsum(operands: Sequence[Any], given: Given) -> float:
     """The product of the extents its result names; an ellipsis counts for 1."""
     terms, arrow, result = given["equation"].replace(" ", "").partition("->")
-    if not arrow or "." in terms or math.prod(each.size for each in operands) <= _FEW:
+    if not arrow or "." in terms or math.prod(each.size for each in operands) <= FEW:
         return 0.0
     pairs = zip(terms.split(","), operands, strict=True)
     extents = {word: n for term, each in pairs for word, n in zip(term, each.shape, strict=True)}

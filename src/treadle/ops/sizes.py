@@ -167,6 +167,29 @@ def _numbers(operands: Sequence[Any], given: Given) -> float:
     return 8.0 * operands[0].size
 
 
+def _joined_text(operands: Sequence[Any], given: Given) -> float:
+    """A byte or more for each character of the texts, which broadcasting repeats."""
+    if not all(each.size for each in operands):
+        return 0.0
+    made = products.broadcast_size(*(each.shape for each in operands))
+    return sum(characters(each) * made / each.size for each in operands)
+
+
+def characters(texts: np.ndarray) -> int:
+    """The number of characters of an array of text."""
+    return sum(map(len, texts.ravel().tolist()))
+
+
+def _split_text(operands: Sequence[Any], given: Given) -> float:
+    """A reference for each part of the text with the most parts, in each row."""
+    texts = operands[0].ravel().tolist()
+    if len(texts) * max(map(len, texts), default=0) <= products.FEW:
+        return 0.0
+    delimiter, most = given.get("delimiter") or None, given.get("maxsplit")
+    parts = max(len(each.split(delimiter, -1 if most is None else most)) for each in texts)
+    return 8.0 * len(texts) * parts
+
+
 def _product(numbers: Any) -> float:
     """The product of extents, 0 if one is not positive; infinite beyond float64."""
     extents = np.maximum(np.asarray(numbers, np.float64), 0)
@@ -210,6 +233,8 @@ _COUNTS: Mapping[str, Callable[..., float]] = {
     "Pad": _pad,
     "Range": _range,
     "STFT": _frames,
+    "StringConcat": _joined_text,
+    "StringSplit": _split_text,
     "Tile": _tile,
     "Unique": _numbers,
 }

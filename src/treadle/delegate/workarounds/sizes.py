@@ -32,19 +32,31 @@ _DEPTH, _NEAR = 8, 100
 """The steps from an extent to where it is used, and those among which they are sought."""
 _MOVING = ("Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
 
+_TEXT = ("StringConcat", "StringSplit")
+"""Operators on text of which a few make any amount: of a text joined with itself, or a matrix of
+as many columns as the text with the most parts has."""
+
+_TEXT_BYTES = 32
 _Elements = Callable[[ExportScope, Operands, int], Value]
 
 
 def size_refusal(step: Leaf) -> str:
-    """Why a result of known extents is not to be made; "" if it fits into memory."""
+    """Why a result is not to be made; "" if its extents are known, and it fits into memory."""
+    if not step.domain and step.op in _TEXT:
+        return "the texts of its result may grow without bound"
     for value in step.results:
         extents, type_ = known_extents(value), None if value is None else value.inferred
         if extents and isinstance(type_, Tensor) and type_.dtype is not None:
             known = [extent for extent in extents if extent is not None]
-            size = prod(known) * type_.dtype.numpy.itemsize if len(known) == len(extents) else 0
+            size = prod(known) * bytes_of_element(type_.dtype) if len(known) == len(extents) else 0
             if size > machine.memory_of_machine():
                 return f"its result of {size} bytes does not fit into memory"
     return ""
+
+
+def bytes_of_element(dtype: DType) -> int:
+    """What onnxruntime takes for an element, at least."""
+    return _TEXT_BYTES if dtype is DType.STRING else dtype.numpy.itemsize
 
 
 def has_open_size(step: Leaf) -> bool:
@@ -126,7 +138,7 @@ def _is_of_extents(draft: ExportScope, value: Value | None, depth: int = _DEPTH)
 
 def _most_elements(step: Leaf) -> float:
     dtype = _dtype(step.results[0])
-    return machine.memory_of_machine() / (1 if dtype is None else dtype.numpy.itemsize)
+    return machine.memory_of_machine() / (1 if dtype is None else bytes_of_element(dtype))
 
 
 def _is_bounded(draft: ExportScope, step: Leaf) -> bool:
