@@ -49,3 +49,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(treadle.InputError, match="cannot be written"):
         treadle.build(models.SCAN, tmp_path / "file" / "out")
+
+
+def test_a_value_that_no_memory_holds_is_a_reason(tmp_path):
+    text = " ".join(f"a{k + 1} = Concat <axis = 0> (a{k}, a{k})" for k in range(60))
+    model = f"""<ir_version: 10, opset_import: ["" : 21]> g (float x) => (float[n] y)
+    <float[2] a0 = {{1, 2}}> {{ {text} y = Add (a60, x) }}"""
+    with pytest.raises(treadle.Unsupported, match="does not fit into memory"):
+        treadle.build(model, tmp_path / "built")

@@ -155,7 +155,7 @@ class Onnxruntime:
         if large:
             values = map(onnxruntime.OrtValue.ortvalue_from_numpy, large.values())
             options.add_external_initializers(list(large), list(values))
-        disabled = {"ConstantFolding"} if exported.is_long_to_fold else set()
+        disabled = {"ConstantFolding"} if exported.is_much_to_fold else set()
         providers = self.options.providers
         start = partial(start_session, exported.data, options, providers, disabled)
         refused = partial(Unsupported, _name(region), None, path=region.path)

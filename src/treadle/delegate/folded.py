@@ -1,38 +1,75 @@
-"""Estimates the cost of onnxruntime's constant folding: products of constants."""
+"""Estimates the cost of onnxruntime's constant folding: time and memory.
+
+It computes what follows from constants while it makes a session, and holds all of it at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import prod, sqrt
 
+from treadle import machine
+from treadle.delegate.workarounds.sizes import bytes_of_element
 from treadle.ir import Leaf, Tensor, Value
 from treadle.plan import Region
 
 _PRODUCTS = frozenset({"MatMul", "Gemm", "MatMulInteger", "Conv"})
+_MOST_FOLDED = 2.0**36  # multiplications; they take a few seconds
+_MOST_BYTES = 2.0**28
+_USUAL_GROWTH = 16
+"""Weights may be cast, transposed or dequantized: their forms have a few times their bytes."""
 
 
-def folded_products(region: Region) -> float:
-    """The multiplications in the region's products and convolutions of constants.
+def is_much_to_fold(region: Region) -> bool:
+    """Whether onnxruntime's constant folding would take seconds, or much more than the constants.
 
     Unknown shapes count as 0.
     """
+    folded = list(_folded(region))
+    if sum(map(_multiplications, folded)) > _MOST_FOLDED:
+        return True
+    made = _bytes(value for step in folded for value in step.results)
+    given = _bytes(constant.value for constant in region.constants)
+    return made > max(_MOST_BYTES, _USUAL_GROWTH * given)
+
+
+def unfolded(region: Region) -> Iterator[Value]:
+    """The large values that follow from constants, and that a run computes for that reason."""
+    if is_much_to_fold(region):
+        for step in _folded(region):
+            yield from (v for v in step.results if v is not None and _bytes_of(v) > machine.LARGE)
+
+
+def _folded(region: Region) -> Iterator[Leaf]:
+    """The steps whose operands are constants, or results of such steps."""
     known = {constant.value for constant in region.constants}
-    total = 0.0
     for step in region.steps:
         if not isinstance(step, Leaf) or step.blocks:
             continue
-        if not all(value is None or value in known for value in step.operands):
-            continue
-        known.update(value for value in step.results if value is not None)
-        if step.op in _PRODUCTS and not step.domain:
-            total += _multiplications(step)
-    return total
+        if all(value is None or value in known for value in step.operands):
+            known.update(value for value in step.results if value is not None)
+            yield step
+
+
+def _bytes(values: Iterable[Value | None]) -> float:
+    return sum(map(_bytes_of, values))
+
+
+def _bytes_of(value: Value | None) -> float:
+    extents = _extents(value)
+    dtype = value.type.dtype if value is not None and isinstance(value.type, Tensor) else None
+    if extents is None or dtype is None:
+        return 0.0
+    return float(prod(extents)) * bytes_of_element(dtype)
 
 
 def _multiplications(step: Leaf) -> float:
-    """Estimate: m * k * n for (m, k) by (k, n).
+    """Estimate of a product: m * k * n for (m, k) by (k, n).
 
     For a convolution the filter size for each result.
     """
+    if step.op not in _PRODUCTS or step.domain:
+        return 0.0
     left, right, made = map(_extents, (*step.operands[:2], step.results[0]))
     if left is None or right is None or made is None:
         return 0.0

@@ -102,7 +102,7 @@ class Session:
         """
         most = machine.memory_of_machine()
         if bound is not None:
-            most = min(most, max(bound, *map(size_of, feed.values())))
+            most = min(most, max([bound, *map(size_of, feed.values())]))
         if growth.exceeds(feed, most) or (
             growth.is_large and growth.exceeds(feed, min(most, machine.free_memory()))
         ):

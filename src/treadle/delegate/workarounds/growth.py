@@ -10,8 +10,9 @@ to the next power of two.
 
 Only steps are looked at that a result depends on which may be large: one that has more than
 `_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result;
-or one whose kernel fills memory beside it (`temporaries.py`). An If has the gain of its branches,
-unless a value may grow inside of them; a loop is always looked at.
+or one whose kernel fills memory beside it (`temporaries.py`); or one that follows from constants
+and is not folded. An If has the gain of its branches, unless a value may grow inside of them; a
+loop is always looked at.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from operator import le
 from typing import Any
 
 from treadle import machine
+from treadle.delegate.folded import unfolded
 from treadle.delegate.workarounds.gains import gain_of, known_shape, static_shape
 from treadle.delegate.workarounds.temporaries import has_temporaries, temporary_bytes
 from treadle.infer import block_facts
@@ -109,10 +111,14 @@ def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | No
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """What is known of the values before a step: gains, constants, and which may be large."""
+    """What is known of the values before a step: gains, constants, and which may be large.
+
+    `unfolded` are large values that follow from constants, and that each run computes.
+    """
 
     gains: dict[Value, float]
     known: set[Value]
+    unfolded: frozenset[Value] = frozenset()
     large: set[Value] = field(default_factory=set)
 
     def enter(self, body: Block, operands: Operands) -> None:
@@ -126,7 +132,8 @@ class _Walk:
 
 def _grown(region: Region) -> list[Value]:
     """The results that may have many more elements than an input, or more than one of these."""
-    walk = _Walk(dict.fromkeys(region.inputs, 1.0), {each.value for each in region.constants})
+    inputs, constants = dict.fromkeys(region.inputs, 1.0), (c.value for c in region.constants)
+    walk = _Walk(inputs, set(constants), frozenset(unfolded(region)))
     return _grown_of(region.steps, walk)
 
 
@@ -151,7 +158,8 @@ def _grown_of(steps: Iterable[Step], walk: _Walk) -> list[Value]:
 def _gain_of_step(step: Step, walk: _Walk) -> float:
     """The gain of a step's results; infinite for one with a body in which a value may grow."""
     if isinstance(step, Leaf):
-        return gain_of(step, walk.gains, walk.known)
+        gain = gain_of(step, walk.gains, walk.known)
+        return gain if walk.unfolded.isdisjoint(step.results) else inf
     if not isinstance(step, Branch):
         return inf
     for _, body in bodies(step):

@@ -35,12 +35,10 @@ from treadle.jit.host.array_memory import in_panels
 from treadle.jit.kernel.artifact import Slot
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node, SymbolicDim
-from treadle.jit.kernel.target import PYTHON, Surroundings
+from treadle.jit.kernel.target import LARGEST_BYTES, PYTHON, Surroundings
 
 _ALIGNMENT = 64
 """Alignment of the workspace in bytes."""
-_MAX_BYTES = 2**47
-"""The greatest size of a value in bytes for which a workspace is possible."""
 
 
 @dataclass(eq=False, slots=True)
@@ -130,7 +128,7 @@ class AbiSlots:
 
     def workspace(self, size: int) -> Any:
         """The address of the workspace."""
-        if size > _MAX_BYTES:
+        if size > LARGEST_BYTES:
             raise Declined("a value that does not fit into memory")
         base = self._load(self._number("workspace", None, None), POINTER)
         offset, self.size = self.size, self.size + -(-max(size, 1) // _ALIGNMENT) * _ALIGNMENT

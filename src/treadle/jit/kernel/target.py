@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LARGEST_BYTES = 2**47
+"""More bytes than any value can have in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -30,7 +33,7 @@ class Target:
     @property
     def largest_bytes(self) -> int:
         """More bytes than any value can have in the machine's memory."""
-        return 2**47 if self.pointer_bytes == 8 else 2**31
+        return LARGEST_BYTES if self.pointer_bytes == 8 else 2**31
 
 
 @dataclass(frozen=True, slots=True)

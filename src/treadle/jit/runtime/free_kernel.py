@@ -12,8 +12,8 @@ from treadle.jit.kernel import costs
 from treadle.jit.kernel.artifact import VECTORIZERS
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.free_kernel import FreeCode, FreeKernel
-from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kernel
-from treadle.jit.kernel.target import Surroundings, Target
+from treadle.jit.kernel.ir import BOXED_DOMAIN, HostCall, Kernel, Node
+from treadle.jit.kernel.target import LARGEST_BYTES, Surroundings, Target
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.ahead_of_time import expected
 from treadle.jit.runtime.compilation import generate_code
@@ -67,10 +67,16 @@ def _held_back(kernel: Kernel) -> Iterator[str]:
     for node in all_nodes(kernel.main):
         if isinstance(node.op, HostCall) and node.op.leaf.domain == BOXED_DOMAIN:
             yield "values of unknown element type or rank have no native form"
+        elif _bytes(node) > LARGEST_BYTES:
+            yield "a value of it does not fit into memory"
         elif isinstance(node.op, HostCall):
             yield f"{operator_of(node.op.leaf)} has no native code for its operands here"
     if kernel.boxed_results:
         yield "a result has no native form"
+
+
+def _bytes(node: Node) -> int:
+    return node.size * node.dtype.numpy.itemsize if node.is_static else 0
 
 
 def free_code(free: FreeKernel, target: Target, prefix: str, name: str) -> FreeCode:
