@@ -35,8 +35,8 @@ def read(
     if model is not None:
         if is_debugging():
             verify(model, "the reader")
-        nodes = sum(1 for _ in walk(model))
-        expect_size(nodes, expanded_size(model)[1])
+        nodes, depth = expanded_size(model)
+        expect_size(sum(1 for _ in walk(model)) if model.functions else nodes, depth)
     return model, findings
 
 

@@ -12,7 +12,7 @@ Size = tuple[int, int]
 def expanded_size(model: Model) -> Size:
     """The size of the model; a function that calls itself counts once."""
     known: dict[FunctionId, Size] = {}
-    for identity in _callees_first(model):
+    for identity in _callees_first(model) if model.functions else ():
         known[identity] = _size(model.functions[identity].block, known)
     return _size(model.main, known)
 

@@ -3,10 +3,10 @@
 The sum of a column and a row has as many elements as both extents multiplied, and onnxruntime asks
 nobody before it allocates them. The extents of a call tell how large each result will be: the types
 of the region's values are inferred for them, as for a model with these extents. It is done for
-regions with a step that may grow alone, and only for extents beyond those of earlier calls: the
-rest of the calls compare extents. Those that the model declares are looked at as the session is
-made, by the types that are inferred already. An extent that grows from call to call is looked at up
-to the next power of two.
+regions with a step that may grow alone, where a bound that needs no inference (`size_bounds.py`)
+does not suffice, and only for extents beyond those of earlier calls: the rest of the calls compare
+extents. Those that the model declares are looked at as the session is made, by the types that are
+inferred already. An extent that grows from call to call is looked at up to the next power of two.
 
 Only steps are looked at that a result depends on which may be large: one that has more than
 `_MOST_GAIN` times the elements of an input, or more elements, or wider ones, than such a result;
@@ -27,6 +27,7 @@ from typing import Any
 from treadle import machine
 from treadle.delegate.folded import unfolded
 from treadle.delegate.workarounds.gains import gain_of, known_shape, static_shape
+from treadle.delegate.workarounds.size_bounds import bound_of_bytes
 from treadle.delegate.workarounds.temporaries import has_temporaries, temporary_bytes
 from treadle.infer import block_facts
 from treadle.ir import (
@@ -55,36 +56,56 @@ _MOST_SEEN = 8
 Shapes = tuple[tuple[int, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The bytes of the largest value for inputs of these shapes, or a bound of them."""
+
+    shapes: Shapes
+    size: float
+    is_exact: bool = True
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Growth:
-    """The steps of a region that may grow, and extents for which no result is large."""
+    """The steps of a region that may grow, and the bytes of the largest value by extents.
+
+    Of extents for which no value is large it may be a bound, without inference.
+    """
 
     block: Block
     model: Model
     names: tuple[str, ...]
-    seen: list[tuple[Shapes, float]] = field(default_factory=list)
+    seen: list[_Size] = field(default_factory=list)
 
     def exceeds(self, feed: Mapping[str, Any], most: float) -> bool:
         """Whether a result of a call with this feed has more bytes than `most`."""
         shapes = tuple([getattr(feed[name], "shape", ()) for name in self.names])
-        for known, size in tuple(self.seen):
-            if shapes == known:
-                return size > most
-            if size <= most and _are_within(shapes, known):
+        for known in tuple(self.seen):
+            if shapes == known.shapes and known.is_exact:
+                return known.size > most
+            if known.size <= most and _are_within(shapes, known.shapes):
                 return False
         if any(map(callable, shapes)):
             return False  # an OrtValue tells its shape when it is asked
-        size = self._largest(shapes)
-        further = _further(shapes, self.seen[0][0]) if self.seen and size <= most else shapes
-        if further != shapes and (reached := self._largest(further)) <= most:
-            shapes, size = further, max(size, reached)
-        self.seen[:] = [(shapes, size), *self.seen[: _MOST_SEEN - 1]]
-        return size > most
+        found = self._size(shapes, most)
+        if self.seen and found.size <= most:
+            further = _further(shapes, self.seen[0].shapes)
+            reached = found if further == shapes else self._size(further, most)
+            found = reached if reached.size <= most else found
+        self.seen[:] = [found, *self.seen[: _MOST_SEEN - 1]]
+        return found.size > most
 
     @property
     def is_large(self) -> bool:
         """Whether a call had a result that is held against the memory that is left."""
-        return bool([size for _, size in self.seen if size > machine.LARGE])
+        return bool([known for known in self.seen if known.size > machine.LARGE])
+
+    def _size(self, shapes: Shapes, most: float) -> _Size:
+        """The bytes of the largest value; if they are few, a bound of them."""
+        bound = bound_of_bytes(self.block, shapes)
+        if bound <= min(most, machine.LARGE):
+            return _Size(shapes, bound, is_exact=False)
+        return _Size(shapes, self._largest(shapes))
 
     def _largest(self, shapes: Shapes) -> float:
         pairs = zip(self.block.params, shapes, strict=True)
@@ -202,7 +223,7 @@ def _width(value: Value) -> float:
     return float(type_.dtype.numpy.itemsize)
 
 
-def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
+def _declared(block: Block) -> Iterator[_Size]:
     """The extents that the model declares, and the largest value for them, if all are known.
 
     They are those of a first call, which then infers nothing.
@@ -219,7 +240,7 @@ def _declared(block: Block) -> Iterator[tuple[Shapes, float]]:
             return
         largest = max(largest, size)
     known = tuple(shape for shape in shapes if shape is not None)
-    yield known, max(largest, _temporaries(block, {}))
+    yield _Size(known, max(largest, _temporaries(block, {})))
 
 
 def _known_size(value: Value) -> float | None:

@@ -27,6 +27,9 @@ _FLOAT32, _INT64 = 1, 7
 _LARGEST_FACTOR = 4096
 """What a result may have for each element of an input without being counted."""
 
+_FEW = 2**20
+"""The bytes that any machine has."""
+
 _PAD_AXES = 3
 _DEPTH, _NEAR = 8, 100
 """The steps from an extent to where it is used, and those among which they are sought."""
@@ -49,7 +52,7 @@ def size_refusal(step: Leaf) -> str:
         if extents and isinstance(type_, Tensor) and type_.dtype is not None:
             known = [extent for extent in extents if extent is not None]
             size = prod(known) * bytes_of_element(type_.dtype) if len(known) == len(extents) else 0
-            if size > machine.memory_of_machine():
+            if size > _FEW and size > machine.memory_of_machine():
                 return f"its result of {size} bytes does not fit into memory"
     return ""
 
