@@ -20,7 +20,7 @@ CHOICE = HEAD + (
     " <then_branch = t () => (float[n] a) { a = Neg(x) },"
     " else_branch = e () => (float[n] b) { b = Exp(x) }> }"
 )
-JOINED = HEAD + "g (string[n] a, string[n] b) => (string[n] c) { c = StringConcat(a, b) }"
+CHOSEN = HEAD + ("g (string[n] a, string[n] b, bool[n] k) => (string[n] c) { c = Where(k, a, b) }")
 LISTED = HEAD + (
     "g (seq(float[n]) s, float[n] x) => (seq(float[n]) t) { t = SequenceInsert(s, x) }"
 )
@@ -97,19 +97,20 @@ def test_a_single_branch_is_a_direct_call():
 
 
 def test_strings_in_a_direct_call():
-    session = treadle.InferenceSession(JOINED)
+    session = treadle.InferenceSession(CHOSEN)
     assert is_direct(session)
+    others = {"b": np.array(["1", "2"], object), "k": np.array([True, False])}
     for a in (
         np.array(["x", "\u00fc"], object),
         np.array(["x", ""]),
         np.array([b"x", b"y"], object),
     ):
         for _ in range(2):
-            (c,) = session.run(None, {"a": a, "b": np.array(["1", "2"], object)})
+            (c,) = session.run(None, {"a": a, **others})
             texts = [t.decode() if isinstance(t, bytes) else t for t in a]
-            assert c.tolist() == [texts[0] + "1", texts[1] + "2"]
+            assert c.tolist() == [texts[0], "2"]
     with pytest.raises(InputError, match="other objects"):
-        session.run(None, {"a": np.array(["x", 1], object), "b": np.array(["1", "2"], object)})
+        session.run(None, {"a": np.array(["x", 1], object), **others})
 
 
 def test_sequences_in_a_direct_call():

@@ -22,8 +22,11 @@ class Pending:
     is_over: bool
     was_met: bool
 
-    def start(self, before: Callable[[], None] | None = None) -> None:
-        """Have it compiled by another thread, once; the thread calls `before` first."""
+    def start(self, before: Callable[[], None] | None = None, *, at_once: bool = False) -> None:
+        """Have it compiled by another thread, once.
+
+        The thread calls `before` first; the caller does if `at_once`.
+        """
         raise NotImplementedError
 
 

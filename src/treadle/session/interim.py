@@ -17,8 +17,12 @@ from treadle.session.programs import Programs
 
 __all__ = ["InterimCall", "start"]
 
-_SHORT = 0.1
-"""Seconds of a first call, in which its session of the other engine was made, too."""
+_SHORT, _BRIEF = 0.1, 0.006
+"""Seconds of a first call, in which its session of the other engine was made, too.
+
+After a brief one the program for later calls is made at once, in about as much time: made by
+another thread, it kept up to a hundred calls waiting for the GIL.
+"""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,7 +118,8 @@ def start(
         named = partial(_make, refer(session), refer(session._programs))
         make = None if kind is None else partial(named, kind, like, tuple(pending))
     for number, code in enumerate(pending):
-        code.start(make if number == 0 else None)
+        is_first = number == 0
+        code.start(make if is_first else None, at_once=is_first and seconds < _BRIEF)
 
 
 def _counts(value: object) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import treadle
@@ -24,9 +23,8 @@ from tests.jit.runtime.test_compile_modes import (
 )
 from treadle.errors import InternalCompilerWarning
 from treadle.jit import internal_errors
-from treadle.jit.runtime import background, compiler_process
+from treadle.jit.runtime import background
 from treadle.jit.runtime import region_compiler as compiler
-from treadle.session import interim
 
 ANSWERS_ONCE = """
 import sys, time
@@ -48,26 +46,11 @@ def job_of(work: Callable[[], None], owner: Owner) -> background.Job:
     return background.Job(work, background.weakref.ref(owner))
 
 
-@pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> background._Worker:
-    """A thread and a process of its own for each test; all calls are short on a busy machine."""
-    monkeypatch.setattr(interim, "_SHORT", PATIENCE)
-    made = background._Worker()
-    monkeypatch.setattr(background, "_worker", made)
-    return made
-
-
 def until(is_true: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
     while not is_true() and time.monotonic() < end:
         time.sleep(0.001)
     assert is_true()
-
-
-def interim_of(session: treadle.InferenceSession, feeds: dict[str, np.ndarray]) -> object:
-    session.run(None, feeds)
-    until(lambda: session._interim is not None)
-    return session._interim
 
 
 def test_a_finalizer_may_drop_a_job_while_another_is_submitted(worker: background._Worker) -> None:
@@ -126,14 +109,43 @@ def test_the_end_waits_for_the_work_at_hand_and_drops_the_rest(worker: backgroun
     assert done == ["first"]
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 def test_code_is_compiled_where_the_other_engine_fails(
-    worker: background._Worker, caplog: pytest.LogCaptureFixture
+    worker: background._Worker, caplog: pytest.LogCaptureFixture, at_once: bool
 ) -> None:
     done: list[str] = []
-    job_of(lambda: done.append("compiled"), owner := Owner()).start(failing)
+    job = job_of(lambda: done.append("compiled"), owner := Owner())
+    job.start(failing, at_once=at_once)
     until(lambda: worker.thread is None)
     assert done == ["compiled"]
     assert "preparing another engine meanwhile failed: LookupError: no such place" in caplog.text
+    del owner
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_comes_before_the_code_is_done_once(worker: background._Worker, at_once: bool) -> None:
+    done: list[object] = []
+    job = job_of(lambda: done.append("compiled"), owner := Owner())
+    job.start(lambda: done.append(threading.current_thread()), at_once=at_once)
+    job.start(lambda: done.append("again"), at_once=at_once)
+    until(lambda: worker.thread is None)
+    assert done[1:] == ["compiled"]
+    assert (done[0] is threading.current_thread()) is at_once
+    del owner
+
+
+def test_ctrl_c_while_another_engine_is_prepared_leaves_the_code_to_be_compiled(
+    worker: background._Worker,
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    done: list[str] = []
+    job = job_of(lambda: done.append("compiled"), owner := Owner())
+    with pytest.raises(KeyboardInterrupt):
+        job.start(interrupted, at_once=True)
+    until(lambda: worker.thread is None)
+    assert done == ["compiled"]
     del owner
 
 
@@ -144,143 +156,6 @@ def test_what_no_import_uses_may_be_in_the_path(
     session = session_of("background")
     assert native_runs(session, fed(4, 2))
     assert not worker.process.is_broken
-
-
-def test_new_providers_end_the_calls_of_the_old_ones(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    session = session_of("background")
-    beside = interim_of(session, fed(4, 2))
-    session.set_providers(["CPUExecutionProvider"])
-    assert session._interim is None
-    assert beside.is_over
-    until(lambda: worker.thread is None)
-
-
-def test_a_larger_whole_number_is_no_short_call(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    model = """<ir_version: 10, opset_import: ["" : 21]>
-    g (float[2] x, int64 n) => (float[2] y) {
-      y = Loop (n, , x) <body = b (int64 i, bool c, float[2] h) => (bool d, float[2] k) {
-        d = Identity (c)
-        k = Tanh (h)
-      }>
-    }"""
-    options = treadle.SessionOptions(compile="background", cache_dir="")
-    session = treadle.InferenceSession(model, options)
-    feeds = {"x": np.ones(2, np.float32), "n": np.array(3)}
-    beside = interim_of(session, feeds)
-    assert beside.outputs(feeds) is not None
-    assert beside.outputs({**feeds, "n": np.array(2)}) is not None
-    assert beside.outputs({**feeds, "n": np.array(2**40)}) is None
-
-
-SEQUENCES = """<ir_version: 10, opset_import: ["" : 21]>
-g (seq(float[n]) s) => (seq(float[n]) y) {
-  k = SequenceLength (s)
-  e = SequenceEmpty ()
-  y = Loop (k, , e) <body = b (int64 i, bool c, seq(float[n]) had) => (bool d, seq(float[n]) has) {
-    d = Identity (c)
-    x = SequenceAt (s, i)
-    t = Tanh (x)
-    has = SequenceInsert (had, t)
-  }>
-}"""
-
-
-def test_lists_run_as_a_whole_beside_the_compiler(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    options = treadle.SessionOptions(compile="background", cache_dir="")
-    session = treadle.InferenceSession(SEQUENCES, options)
-    items = [np.ones(3, np.float32), np.zeros(2, np.float32)]
-    beside = interim_of(session, {"s": items})
-    (outputs,) = beside.outputs({"s": items[::-1]})
-    assert [each.tolist() for each in outputs] == [[0, 0], np.tanh(items[0]).tolist()]
-    assert beside.outputs({"s": items[:1]}) is not None
-    for other in (
-        [*items, np.zeros(0, np.float32)],
-        [items[1][:1]] * 3,
-        [np.ones(4, np.float32), items[1]],
-        [[1.0], items[1]],
-        tuple(items),
-    ):
-        assert beside.outputs({"s": other}) is None
-        assert len(session.run(None, {"s": other})[0]) == len(other)
-    wrong = {"s": [np.ones(3), items[1]]}
-    assert beside.outputs(wrong) is None
-    with pytest.raises(treadle.InputError):
-        session.run(None, wrong)
-
-
-def test_what_must_be_converted_is_not_called_as_it_is(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    session = session_of("background")
-    feeds = fed(4, 2)
-    assert right(session.run(None, {**feeds, "h": [0.0, 0.0]}), feeds)
-    until(lambda: worker.process.process is not None)
-    assert session._interim is None
-
-
-def test_large_results_are_held_against_memory_beside_the_compiler(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    model = """<ir_version: 10, opset_import: ["" : 21]>
-    g (float[n,1] x, float[1,m] r, float[k,2] z, float[2] h) => (float s, float[2] y) {
-      p = Add (x, r)
-      s = ReduceMean <keepdims = 0> (p)
-      y = Scan <num_scan_inputs = 1, body = b (h, q) => (t) { t = Add (h, q) }> (h, z)
-    }"""
-    options = treadle.SessionOptions(compile="background", cache_dir="")
-    session = treadle.InferenceSession(model, options)
-    feeds = {
-        "x": np.ones((4, 1), np.float32), "r": np.ones((1, 5), np.float32),
-        "z": np.ones((3, 2), np.float32), "h": np.zeros(2, np.float32),
-    }  # fmt: skip
-    assert session._programs.direct_without(("jit",), feeds) is not None
-    large = {**feeds, "x": np.ones((5000, 1), np.float32), "r": np.ones((1, 5000), np.float32)}
-    assert session._programs.direct_without(("jit",), large) is None
-
-
-def test_a_fed_default_is_heeded_beside_the_compiler(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    model = """<ir_version: 10, opset_import: ["" : 21]>
-    g (float[4,2] x, float[1] unread, float[2] h = {5, 5}) => (float[2] y, float[4,2] ys) {
-      y, ys = Scan <num_scan_inputs = 1, body = b (s, r) => (t, o) {
-        t = Add (s, r)
-        o = Tanh (t)
-      }> (h, x)
-    }"""
-    options = treadle.SessionOptions(compile="background", cache_dir="")
-    session = treadle.InferenceSession(model, options)
-    feeds = {**fed(4, 2), "unread": np.zeros(1, np.float32)}
-    session.run(None, feeds)
-    until(lambda: worker.process.process is not None)
-    assert right(session.run(None, feeds), feeds)
-    del feeds["h"]
-    assert np.allclose(session.run(None, feeds)[0], 6)
-
-
-def test_a_profile_hears_every_call(
-    worker: background._Worker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(compiler_process, "_PROGRAM", NEVER_ANSWERS)
-    options = treadle.SessionOptions(compile="background", cache_dir="")
-    options.enable_profiling = True
-    options.profile_file_prefix = str(tmp_path / "profile")
-    session = treadle.InferenceSession(SCAN, options)
-    session.run(None, fed(4, 2))
-    until(lambda: worker.process.process is not None)
-    assert session._interim is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -330,11 +205,12 @@ session = treadle.InferenceSession(sys.argv[1], options)
 session.run(None, feeds)
 while session._interim is None:
     time.sleep(0.001)
+before = session._interim
 child = os.fork()
 if child == 0:
     session.run(None, feeds)
-    os._exit(7 if session._interim is None else 8)
-assert session._interim is not None
+    os._exit(8 if session._interim is before else 7)
+assert session._interim is before
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
     ran = subprocess.run(

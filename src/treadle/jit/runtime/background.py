@@ -46,23 +46,35 @@ class Job(Pending):
     before: Callable[[], None] | None = None
     _end: Callable[[], object] = field(default=lambda: None)
 
-    def start(self, before: Callable[[], None] | None = None) -> None:
-        """Have the thread do the work, once; it calls `before` first."""
+    def start(self, before: Callable[[], None] | None = None, *, at_once: bool = False) -> None:
+        """Have the thread do the work, once.
+
+        The thread calls `before` first; the caller does if `at_once`.
+        """
         owner = self.owner()
-        if not self.is_started and owner is not None:
-            self.is_started, self.before = True, before
-            self._end = weakref.finalize(owner, _cancel, self).detach
+        if self.is_started or owner is None:
+            return
+        self.is_started, self.before = True, before
+        self._end = weakref.finalize(owner, _cancel, self).detach
+        try:
+            if at_once:
+                self._prepare()
+        finally:
             _worker.submit(self)
 
     def run(self) -> None:
         """Do the work, unless it was cancelled; an error is left to the call that meets it."""
         try:
-            if self.before is not None:
-                self._do("preparing another engine meanwhile", self.before)
+            self._prepare()
             self._do("compiling in the background", self.work)
         finally:
             self.work, self.before, self.is_over = _nothing, None, True
             self._end()
+
+    def _prepare(self) -> None:
+        before, self.before = self.before, None
+        if before is not None:
+            self._do("preparing another engine meanwhile", before)
 
     def _do(self, what: str, part: Callable[[], None]) -> None:
         try:
