@@ -78,7 +78,7 @@ def feed(rng, dtype, rows, columns):
     return {"s": s, "t": t, "row0": row, "zero": np.array(0, dtype), "one": np.array(1, dtype)}
 
 
-@pytest.mark.parametrize("rows", [1, 15, 16, 33, 50])
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 15, 16, 33, 50])
 @pytest.mark.parametrize("columns", [32, 40, 101])
 def test_edit_distance(rows, columns, grids, rng):
     check(text("int64", columns, LEVENSHTEIN), feed(rng, "int64", rows, columns))
@@ -228,8 +228,16 @@ def table(dtype, columns, cell, *, form="Scan", stacked="Identity (next)", direc
 @pytest.mark.parametrize("form", ["Scan", "Loop"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
 def test_tables_of_all_rows(form, dtype, grids, rng):
-    feeds = [feed(rng, dtype, rows, 70) for rows in (0, 1, 3, 4, 5, 16, 31, 33, 70, 131)]
+    feeds = [feed(rng, dtype, rows, 70) for rows in (5, 0, 1, 3, 4, 16, 31, 33, 70, 131)]
     check(table(dtype, 70, LEVENSHTEIN, form=form), *feeds)
+    assert grids
+
+
+def test_rows_that_would_have_two_buffers(grids, rng):
+    """A loop in order swaps buffers of 4 kB; a wavefront has one row, also for the last rows."""
+    feeds = [feed(rng, "float64", rows, 1100) for rows in (33, 0, 1, 2, 34, 65)]
+    check(text("float64", 1100, WARPING), *feeds)
+    check(table("float64", 1100, WARPING), *feeds)
     assert grids
 
 

@@ -185,6 +185,8 @@ DECLINED = [
      "scanslice has no vector form"),
     ("wavefront", GRID, "sub %a, %b", "pow %a, %b", "pow has no vector form"),
     ("wavefront", GRID, "64", "20", "the rows are short"),
+    ("wavefront", GRID.replace("float32[7]", "float32[3]"), "length 7 extent 7",
+     "length 3 extent 3", "the rows are few"),
     ("wavefront", GRID, "stack %cell along 0", "stack %cell along 0 from the last",
      "the inner loop is no Scan of scalars of known length"),
     ("vectorization", FIR.replace("stack %sum", "stack %count"), "sums: float32", "sums: int64",

@@ -51,6 +51,7 @@ from treadle.jit.schedule.carried_storage import Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
+from treadle.jit.schedule.loops.strategies import WITHOUT_ORDER
 from treadle.jit.schedule.loops.wavefront import Wavefront
 from treadle.jit.schedule.storage import Storage
 
@@ -89,6 +90,7 @@ def _run(
         emit_wavefront(context, strategy, counter, limit, stacks, emit_block)
     if isinstance(strategy, RegisterTiling):
         emit_register_tiles(context, strategy, counter, limit, stacks)
+    if isinstance(strategy, WITHOUT_ORDER):
         clock.end_iterations(context, node, None, b.load(counter, typ=I64))
         end_loop(context, node, op, b.load(counter, typ=I64), stacks)
         return

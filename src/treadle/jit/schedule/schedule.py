@@ -54,7 +54,7 @@ from treadle.jit.schedule.loops.facts import LoopFacts
 from treadle.jit.schedule.loops.iteration_time import IterationTime, iteration_times
 from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
-from treadle.jit.schedule.loops.strategies import strategy_of
+from treadle.jit.schedule.loops.strategies import WITHOUT_ORDER, strategy_of
 from treadle.jit.schedule.loops.vectorization import Vectorization
 from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
@@ -285,6 +285,6 @@ def _blocks(
 
 def _loop_schedule(facts: LoopFacts) -> LoopSchedule:
     strategy, declined = strategy_of(facts)
-    is_tiled = isinstance(strategy, RegisterTiling)
-    carried = without_double_buffers(facts.carried) if is_tiled else facts.carried
+    is_whole = isinstance(strategy, WITHOUT_ORDER)
+    carried = without_double_buffers(facts.carried) if is_whole else facts.carried
     return LoopSchedule(strategy, declined, carried)

@@ -7,9 +7,9 @@
 
 The cell above a lane was computed by the previous lane one step earlier. Rows are processed in
 groups of as many as there are lanes, or fewer at the end: the lanes of absent rows compute values
-that are not stored. The plain loop runs the last rows if they are few. If the outer loop stacks its
-rows, each lane stores its cell; those before the first column, behind the last, and of absent rows
-go to memory that nobody reads.
+that are not stored. A loop in order for the last rows would take LLVM half the time of the rest. If
+the outer loop stacks its rows, each lane stores its cell; those before the first column, behind the
+last, and of absent rows go to memory that nobody reads.
 
 `schedule/loops/wavefront.py` says which loops are such recurrences.
 """
@@ -87,7 +87,7 @@ def emit_wavefront(
     b.position_at_end(head)
     first = b.load(counter, typ=I64)
     left = b.sub(limit, first)
-    b.cbranch(b.icmp_signed(">=", left, w.index(grid.least_rows)), body, after)
+    b.cbranch(b.icmp_signed(">", left, w.index(0)), body, after)
     b.position_at_end(body)
     rows = b.select(b.icmp_signed("<", left, w.index(most)), left, w.index(most))
     iteration_limit.consume_iterations(context, grid.along, w.multiply(rows, grid.width))

@@ -17,6 +17,9 @@ from treadle.jit.schedule.loops.wavefront import Wavefront, wavefront_of
 
 Strategy = RegisterTiling | Wavefront | Vectorization | ParallelPrefix | InOrder
 
+WITHOUT_ORDER = RegisterTiling, Wavefront
+"""Strategies that run all iterations: nothing is left for a loop in order."""
+
 STRATEGIES: Mapping[str, Callable[[LoopFacts], Strategy | str]] = {
     "register tiling": register_tiling_of,
     "wavefront": wavefront_of,

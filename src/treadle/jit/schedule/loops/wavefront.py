@@ -45,8 +45,7 @@ _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 class Wavefront:
     """A loop over rows and the loop along them; `row` is the state of the outer loop.
 
-    `numbers` are the scalars of the outer body that the inner loop reads. Fewer than `least_rows`
-    that are left run in order.
+    `numbers` are the scalars of the outer body that the inner loop reads.
     """
 
     rows: Node
@@ -55,10 +54,9 @@ class Wavefront:
     width: int
     lanes: int
     numbers: tuple[Node, ...]
-    least_rows: int = _LEAST_ROWS
 
     def __str__(self) -> str:
-        return f"wavefront of {self.least_rows} to {self.lanes} rows of {self.width}"
+        return f"wavefront of up to {self.lanes} rows of {self.width}"
 
     @property
     def outer(self) -> Loop:
@@ -91,6 +89,9 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     if not outer.is_counted:
         return "it has a condition"
     along, inner = inside[0], inside[0].op
+    counts = (n for n in (outer.length, outer.extent) if isinstance(n, int))
+    if min(counts, default=_LEAST_ROWS) < _LEAST_ROWS:
+        return "the rows are few"
     if not _is_plain(inner) or not isinstance(inner.length, int):
         return "the inner loop is no Scan of scalars of known length"
     pairs = zip(outer.states, outer.nexts, strict=True)
