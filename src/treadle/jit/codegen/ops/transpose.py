@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -57,7 +58,10 @@ def copy_view(
     around = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
 
     def single(first: tuple[Index, Index], extents: tuple[Index, Index], others: Indices) -> None:
-        with context.builder.nest(extents) as inner, context.access.scope():
+        with (
+            context.builder.nest(extents, NOT_VECTORIZED) as inner,
+            context.access.scope(),
+        ):
             index = list(others)
             for axis, start, each in zip(axes, first, inner, strict=True):
                 index[axis] = context.builder.add(start, each)
@@ -116,20 +120,40 @@ def _tile(
     source, op = context.access.buffer(node.operands[0]), op_of(node, View)
     vector = llvm.VectorType(memory_type(node.dtype), lanes)
 
-    def at(row: int, column: int) -> Indices:
-        index = list(others)
-        for axis, start, each in zip(axes, first, (row, column), strict=True):
-            index[axis] = context.builder.add(start, each)
-        return tuple(index)
-
+    start = list(others)
+    for axis, each in zip(axes, first, strict=True):
+        start[axis] = each
+    position = tuple(context.access.along(axis, start) for axis in op.axes)
+    steps = [
+        context.builder.multiply(stride, step)
+        for axis, stride in zip(op.axes, source.strides, strict=True)
+        for number, step in axis.terms
+        if number == axes[1]
+    ]
     vectors = []
-    for column in range(lanes):
-        position = tuple(context.access.along(axis, at(0, column)) for axis in op.axes)
-        vectors.append(b.load(context.access.address(source, position), typ=vector, align=size))
+    step = reduce(context.builder.add, steps)
+    for address in _from(context, source, position, step, lanes):
+        vectors.append(b.load(address, typ=vector, align=size))
         context.access.aliases.mark(vectors[-1], source.scope)
-    for row, each in enumerate(transposed(context, vectors, size)):
-        stored = b.store(each, context.access.address(target, at(row, 0)), align=size)
+    step = target.strides[axes[0] + bool(target.panel)]
+    addresses = _from(context, target, tuple(start), step, lanes)
+    for each, address in zip(transposed(context, vectors, size), addresses, strict=True):
+        stored = b.store(each, address, align=size)
         context.access.aliases.mark(stored, target.scope)
+
+
+def _from(
+    context: CodegenContext, buffer: Buffer, start: Indices, step: Index, count: int
+) -> Iterator[Any]:
+    """The addresses of an element and of those that follow it, `step` elements apart."""
+    b, type_ = context.builder.builder, memory_type(buffer.dtype)
+    address = context.access.address(buffer, start)
+    for number in range(count):
+        if number:
+            address = b.gep(
+                address, [context.builder.index(step)], inbounds=True, source_etype=type_
+            )
+        yield address
 
 
 def transposed(context: CodegenContext, vectors: Sequence[Any], size: int) -> list[Any]:
