@@ -12,10 +12,12 @@ from tests.jit.schedule.test_pipelines import STACKED
 from treadle.jit.codegen import emit_kernel
 from treadle.jit.kernel.ir import Concat
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.parallelism import CopiedVectors, Parallelism, all_as_one, in_rows
+from treadle.jit.schedule.layouts.memory_order import Place
+from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.schedule.steps.chunks import Chunk
+from treadle.jit.schedule.steps.copies import CopyForm
 
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
 SHARED = """kernel parallel_threshold_ns=1500
@@ -184,9 +186,9 @@ def test_long_copies_are_shared():
     text = show_schedule(schedule)
     assert "main: copy: view: float32[300,256], in tiles, shared by threads\n" in text
     large, small, _, row_major = (schedule.copied(each, kernel.main) for each in kernel.results)
-    assert (large.shared_axis, row_major.shared_axis) == (0, None)
-    assert small.by_tiles is not None
-    assert small.by_tiles.shared_axis is None
+    assert (large.form, small.form) == (CopyForm.FLAT, CopyForm.TILES)
+    shared = [each.loops.shared_axis for each in (large, small, row_major)]
+    assert shared == [0, None, None]
     # the view, the product, and the copy with which the loop begins
     assert dict(emit_kernel(kernel, (), TARGET).counts)["shared"] == 3
 
@@ -196,49 +198,17 @@ def test_copies_in_a_tiled_loop_are_not_shared():
     schedule = schedule_kernel(kernel, TARGET)
     (loop,) = schedule.loops
     assert "tiles of" in show_schedule(schedule)
-    found = schedule.copied(kernel.results[0], loop.op.body)
-    assert (found.shared_axis, found.by_index.shared_axis) == (None, None)
+    for place in (Place(), Place(has_rows=False)):
+        assert not schedule.copied(kernel.results[0], loop.op.body, place).loops.is_shared
 
 
 def test_copies_in_a_stage_of_a_pipeline_are_not_shared():
     kernel = kernel_of(STACKED.replace("32,32", "512,512").replace("1,32", "1,512"))
     schedule = schedule_kernel(kernel, TARGET)
     matrix = kernel.inputs[-1]
-    assert schedule.copied(matrix, kernel.main).shared_axis == 0
+    assert schedule.copied(matrix, kernel.main).loops.shared_axis == 0
     for loop in schedule.loops:
-        assert schedule.copied(matrix, loop.op.body).shared_axis is None
-
-
-MEMORY = """kernel parallel_threshold_ns=50000
-  %small: float32[40,4] = input 0
-  %flags: bool[40,4] = input 1
-  %large: float32[2000,2000] = input 2
-  %n: int64[] = input 3
-  %open: float32[n] = input 4
-  %turned: float32[4,40] = view (i1, i0) of %small
-  %wide: float64[40] = input 5
-  return %turned"""
-
-
-@pytest.mark.parametrize(
-    ("name", "vectors"),
-    [
-        ("small", CopiedVectors(16)),
-        ("wide", CopiedVectors(8)),
-        ("flags", None),  # has another representation in registers
-        ("large", None),  # threads share it
-        ("open", None),
-        ("turned", None),  # is no memory in the same order
-    ],
-)
-def test_known_memory_is_copied_by_vectors(name: str, vectors: CopiedVectors | None) -> None:
-    kernel = kernel_of(MEMORY)
-    named = dict(zip(("small", "flags", "large", "n", "open", "wide"), kernel.inputs, strict=True))
-    node = named.get(name) or kernel.results[0]
-    schedule = schedule_kernel(kernel, TARGET)
-    assert schedule.copied(node, kernel.main).by_vectors == vectors
-    if name == "turned":
-        assert schedule.moved(node, kernel.main).by_vectors == CopiedVectors(16)
+        assert schedule.copied(matrix, loop.op.body).loops.shared_axis is None
 
 
 JOINED = """kernel

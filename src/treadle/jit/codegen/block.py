@@ -26,7 +26,7 @@ from treadle.jit.codegen.ops.matmul import emit_contract
 from treadle.jit.codegen.ops.reduce import emit_reduce
 from treadle.jit.codegen.ops.scatter import emit_scatter
 from treadle.jit.codegen.ops.topk import emit_topk
-from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.codegen.ops.transpose import copy_by_index
 from treadle.jit.kernel.ir import (
     ArgTopK,
     Block,
@@ -157,7 +157,7 @@ def _state(context: CodegenContext, node: Node) -> None:
 def _computed(context: CodegenContext, node: Node) -> None:
     if context.access.storage_of(node) is Storage.BUFFER:
         access, buffer = context.access, allocate(context, node)
-        copy_view(context, node, buffer, context.schedule.parallelism_of(node), access.compute)
+        copy_by_index(context, node, buffer, context.schedule.computed(node), access.compute)
         access.buffers[node] = buffer
         return
     _elements(context, node, lambda index: context.access.compute(node, index))
@@ -185,7 +185,7 @@ def _join(context: CodegenContext, node: Node) -> None:
         return
     buffer = concat_in_place.written_whole(context, node)
     if not concat_in_place.interleaved_into(context, node, buffer):
-        join_into(context, buffer, op.axis, 0, node.operands, node.home, join=node)
+        join_into(context, buffer, node, 0, node.operands)
     context.access.buffers[node] = buffer
 
 

@@ -33,7 +33,6 @@ class Buffer:
     dtype: DType
     strides: tuple[Index, ...]
     scope: str
-    is_dense: bool = True
     owner: HeapBuffer | None = None
     panel: int = 0
 

@@ -49,7 +49,6 @@ def _write(context: CodegenContext, nest: Nest, found: Parallelism, targets: Tar
             context, nest.pieces, found, lambda index: _element(context, nodes, targets, index)
         )
     elif found.vector_axis is None:
-        assert all(each.is_dense for buffers in targets.values() for each in buffers), "gaps"
         with each_position(context, context.access.size(nodes[0]), found) as position:
             _element(context, nodes, targets, Flat(position))
     else:

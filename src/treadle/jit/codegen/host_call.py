@@ -30,7 +30,7 @@ from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
 from treadle.jit.codegen.safepoint import acquire_gil, release_gil
 from treadle.jit.host.calls import SHAPE_WORDS_PER_RESULT, count_words
-from treadle.jit.kernel.ir import Block, HostCall, Node, op_of, static_shape
+from treadle.jit.kernel.ir import Block, HostCall, Node, op_of
 from treadle.jit.kernel.traversal import is_known_kind
 
 
@@ -113,11 +113,9 @@ def _told(context: CodegenContext, number: int, words: _Words) -> _Told:
 
 
 def _whole(context: CodegenContext, operand: Node, block: Block) -> Buffer:
-    """Memory that holds all elements of the operand in order."""
-    if context.access.is_in_memory(operand):
-        buffer = context.access.buffer(operand)
-        if buffer.is_dense and (not operand.is_static or _is_row_major(buffer, operand)):
-            return buffer
+    """Memory that holds all elements of the operand in order: its own, or else a copy."""
+    if context.schedule.order.is_stored_whole(operand):
+        return context.access.buffer(operand)
     if operand.is_static:
         buffer = context.access.allocate(operand)
     else:
@@ -126,10 +124,6 @@ def _whole(context: CodegenContext, operand: Node, block: Block) -> Buffer:
         )
     copy_node(context, operand, buffer, block)
     return buffer
-
-
-def _is_row_major(buffer: Buffer, operand: Node) -> bool:
-    return buffer.strides == dense_strides(static_shape(operand))
 
 
 def _known(context: CodegenContext, node: Node, number: int) -> Buffer:

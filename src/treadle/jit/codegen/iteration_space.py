@@ -13,14 +13,15 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
 from treadle.jit.codegen.llvm_types import memory_type
 from treadle.jit.codegen.nest_function import is_swapped, outlined
-from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.codegen.ops.transpose import copy_by_index
 from treadle.jit.codegen.parallel import (
     parallel_indices,
     parallel_positions,
 )
 from treadle.jit.kernel.ir import Block, Node, static_shape
-from treadle.jit.schedule.parallelism import CopiedVectors, Parallelism
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, Place
+from treadle.jit.schedule.parallelism import Parallelism
+from treadle.jit.schedule.steps.copies import Copy, CopyForm
 
 
 @contextmanager
@@ -50,32 +51,18 @@ def move(
 ) -> None:
     """Copy every element of a node from memory to memory, both in row-major order."""
     found = context.schedule.moved(node, block)
-    vectors = _vectors_of(context, source, target, found)
-    if vectors is not None:
-        _copy_vectors(context, source, target, node.size, vectors)
+    if found.form is CopyForm.VECTORS:
+        _copy_vectors(context, source, target, node.size, found)
         return
-    with each_position(context, context.access.size(node), found) as position:
+    with each_position(context, context.access.size(node), found.loops) as position:
         context.access.store(target, Flat(position), context.access.load(source, Flat(position)))
 
 
-def _vectors_of(
-    context: CodegenContext, source: Buffer, target: Buffer, found: Parallelism
-) -> CopiedVectors | None:
-    """The vectors of a copy if two memories are whole and in the same order; else None.
-
-    LLVM must see that they are two, which in a function for double buffers it does.
-    """
-    are_whole = source.is_dense and target.is_dense
-    are_apart = source.scope != target.scope and not context.functions.is_outlined
-    is_same = source.dtype is target.dtype
-    return found.by_vectors if are_whole and are_apart and is_same else None
-
-
 def _copy_vectors(
-    context: CodegenContext, source: Buffer, target: Buffer, size: int, vectors: CopiedVectors
+    context: CodegenContext, source: Buffer, target: Buffer, size: int, found: Copy
 ) -> None:
     """Copy dense memory by vectors, without LLVM's vectorizer."""
-    w, item, lanes = context.builder, source.dtype.numpy.itemsize, vectors.lanes
+    w, item, lanes = context.builder, source.dtype.numpy.itemsize, found.lanes
     whole, rest = divmod(size, lanes)
 
     def copy(position: Index, count: int) -> None:
@@ -88,7 +75,7 @@ def _copy_vectors(
         place = context.access.address(target, Flat(position))
         context.access.aliases.mark(w.builder.store(value, place, align=item), target.scope)
 
-    if whole > vectors.written:
+    if whole > found.written:
         with w.range(whole, hints=NOT_VECTORIZED) as number, context.access.scope():
             copy(w.multiply(number, lanes), lanes)
     else:
@@ -99,28 +86,32 @@ def _copy_vectors(
             copy(size - rest % 2 ** (bit + 1), 2**bit)
 
 
-def copy_node(context: CodegenContext, source: Node, target: Buffer, block: Block | None) -> None:
-    """Copy every element of a node to memory, in a block."""
+def copy_node(
+    context: CodegenContext,
+    source: Node,
+    target: Buffer,
+    block: Block | None,
+    place: Place = OWN_MEMORY,
+) -> None:
+    """Copy every element of a node to memory, in a block; `place`: in a part of other memory."""
+    found = context.schedule.copied(source, block, place)
     with outlined(context, when=is_swapped(context, target)):
-        _copy(context, source, target, block)
+        _copy(context, source, target, found)
 
 
-def _copy(context: CodegenContext, source: Node, target: Buffer, block: Block | None) -> None:
-    access, found = context.access, context.schedule.copied(source, block)
-    vectors = None
-    if access.storage_of(source) is not Storage.REGISTERS and access.is_in_memory(source):
-        vectors = _vectors_of(context, access.buffer(source), target, found)
-    if access.storage_of(source) is Storage.REGISTERS:
-        for position, value in enumerate(access.registers[source]):
-            access.store(target, access.unflat(position, static_shape(source)), value)
-    elif vectors is not None:
-        _copy_vectors(context, access.buffer(source), target, source.size, vectors)
-    elif target.is_dense and access.is_flat(source):
-        with each_position(context, access.size(source), found) as position, access.scope():
-            access.store(target, Flat(position), access.read(source, Flat(position)))
-    elif access.storage_of(source) is Storage.INLINE:
-        copy_view(context, source, target, found, access.read)
-    else:
-        by_index = found.by_index or found
-        with each_index(context, access.shape(source), by_index) as index, access.scope():
-            access.store(target, index, access.read(source, index))
+def _copy(context: CodegenContext, source: Node, target: Buffer, found: Copy) -> None:
+    access = context.access
+    match found.form:
+        case CopyForm.WRITTEN:
+            for position, value in enumerate(access.registers[source]):
+                access.store(target, access.unflat(position, static_shape(source)), value)
+        case CopyForm.VECTORS:
+            _copy_vectors(context, access.buffer(source), target, source.size, found)
+        case CopyForm.FLAT:
+            with (
+                each_position(context, access.size(source), found.loops) as position,
+                access.scope(),
+            ):
+                access.store(target, Flat(position), access.read(source, Flat(position)))
+        case _:
+            copy_by_index(context, source, target, found, access.read)

@@ -172,7 +172,7 @@ def _give(context: CodegenContext) -> list[int]:
 def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) -> HeapBuffer:
     """The memory of a node if nothing else uses it; else a copy."""
     found = context.access.buffers.get(in_same_order(node, context.schedule.storage))
-    owner = found.owner if found is not None and found.is_dense else None
+    owner = None if found is None else found.owner
     if owner is not None and owner not in others:
         return owner
     scratch = new_heap_buffer(context)

@@ -248,7 +248,8 @@ def emit_iteration(
     rooms += [(stack, stack.room(context, index)) for stack in stacks if stack.inner]
     for stack, room in rooms:
         if stack.element not in stacked:
-            copy_node(context, stack.element, room, op.body)
+            place = context.schedule.order.in_stack(stack.part)
+            copy_node(context, stack.element, room, op.body, place)
     _carry(context, node, op)
     return goes_on
 

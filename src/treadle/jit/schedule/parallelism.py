@@ -13,24 +13,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
-from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     Concat,
     Elementwise,
-    Iota,
     Node,
     Reduce,
-    Reshape,
-    ScanSlice,
-    View,
     op_of,
     static_shape,
 )
 from treadle.jit.schedule.cost_model import (
     COPIED,
-    eighths_of,
     per_element,
-    per_read,
     per_result,
     vector_lanes,
     widest,
@@ -38,16 +31,14 @@ from treadle.jit.schedule.cost_model import (
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
-from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, items_in_chunks, nest_chunk
+from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
 from treadle.jit.schedule.steps.forms import Form, StepForm
-from treadle.jit.schedule.storage import Storage, is_same_size, transposed_axes
+from treadle.jit.schedule.storage import Storage, is_same_size
 
 CACHE_LINE_ELEMENTS = 64
 """Elements that one thread writes together, so that no two threads write to one cache line."""
 _ASSUMED_EXTENT, _ASSUMED_ELEMENTS = 256, 16_384
 """The assumed values of a dynamic extent, and of a dynamic number of elements."""
-_ASSUMED_SIDE = 64
-"""The assumed value of a dynamic extent of a matrix that is transposed."""
 _NARROW = range(2, 9)
 """Lengths of rows that are written at once."""
 _MIN_VECTORS = 4
@@ -58,26 +49,8 @@ _MOST_MASKED = 128
 """The elements of a row from which what is left of it hardly matters."""
 _MOST_RESTS = 2
 """The elements after the last whole vector of a row, for each vector, that cost less than masks."""
-_TILE_LANES, _MOST_TILE_LANES = ((4, 1 << 14), (8, 1 << 18)), 16
-"""The width of a tile, and the bytes of the largest matrix that has it: half of L1, a part of L2.
-
-LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
-"""
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several vectors are computed independently."""
-_MOST_WRITTEN = 4
-"""The most vectors that are copied without a loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class CopiedVectors:
-    """A copy of memory by vectors of `lanes` elements; up to `written` of them without a loop.
-
-    LLVM has no loop to vectorize then, which takes milliseconds.
-    """
-
-    lanes: int
-    written: int = _MOST_WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +64,6 @@ class Parallelism:
 
     `masked`: the lanes of vectors whose masks may cut off the rest of a row of a piece; 0: none do.
     `chunk`: those of a long nest, with safepoints between them.
-    `by_index`: how it runs where memory has gaps; `by_tiles`: the rows of tiles, where it is a
-    transposition of memory; `by_vectors`: where a copy is from memory to memory, both without gaps.
     """
 
     nanoseconds: float
@@ -102,9 +73,6 @@ class Parallelism:
     lanes: int = 0
     masked: int = 0
     chunk: Chunk | None = None
-    by_index: Parallelism | None = None
-    by_tiles: Parallelism | None = None
-    by_vectors: CopiedVectors | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -139,16 +107,6 @@ class Parallelism:
         yield from self.chunk_words()
         yield from self.sharing_words()
 
-    def copy_words(self) -> Iterator[str]:
-        """The same of a copy: whether it runs in tiles, and what threads share."""
-        if self.by_tiles is None:
-            yield from self.chunk_words()
-        else:
-            yield "in tiles"
-            size = self.by_tiles.chunk.size if self.by_tiles.chunk else 0
-            yield from [f"a safepoint for every {size} rows of tiles"] * bool(size)
-        yield from (self.by_tiles or self).sharing_words()
-
     def chunk_words(self) -> Iterator[str]:
         """Its safepoints, in words."""
         yield from [str(self.chunk)] * (self.chunk is not None)
@@ -181,9 +139,6 @@ def parallelism_of(
     if isinstance(step.op, Concat) and is_narrow(step):
         last = static_shape(step)[-1]
         return in_rows(last * COPIED, step.shape[:-1], threshold)
-    if isinstance(step.op, View | Reshape | Iota | ScanSlice | Elementwise):
-        found = in_rows(per_element(order.storage, (step,)), step.shape, threshold)
-        return _with_tiles(found, step, threshold, vector_bytes)
     return None
 
 
@@ -195,57 +150,10 @@ def _with_masks(found: Parallelism, nest: Nest, vector_bytes: int) -> Parallelis
     return made if any(map(made.masks, lengths)) else found
 
 
-def copy_parallelism(
-    node: Node, order: MemoryOrder, threshold: int, vector_bytes: int, nanoseconds: float | None
-) -> Parallelism:
-    """How a copy of a value to other memory runs; `nanoseconds` of one from memory to memory."""
-    is_inline = order.storage.storage_of[node] is Storage.INLINE
-    is_moved = nanoseconds is not None or not is_inline
-    if nanoseconds is None:
-        nanoseconds = per_read(order.storage, node) + COPIED
-    found = _flat(nanoseconds, node, threshold)
-    if is_moved and node.is_static and node.dtype is not DType.BOOL:
-        is_whole = not found.is_shared and found.chunk is None
-        vectors = CopiedVectors(vector_bytes // node.dtype.numpy.itemsize)
-        found = replace(found, by_vectors=vectors if is_whole else None)
-    return _with_tiles(found, node, threshold, vector_bytes) if is_inline else found
-
-
 def is_narrow(node: Node) -> bool:
     """Whether a Concat has short rows, which are written at once, each of all operands."""
     is_last = op_of(node, Concat).axis == len(node.shape) - 1
     return is_last and node.is_static and node.shape[-1] in _NARROW
-
-
-def _flat(nanoseconds: float, node: Node, threshold: int) -> Parallelism:
-    """By row-major position, or by index where memory has gaps."""
-    found = all_as_one(nanoseconds, node.size if node.is_static else None, threshold)
-    return replace(found, by_index=in_rows(nanoseconds, node.shape, threshold))
-
-
-def tile_lanes(node: Node, vector_bytes: int) -> int:
-    """The width of a tile of a transposition: a wide one has more code, and pays in large ones."""
-    item = node.dtype.numpy.itemsize
-    size = prod(extent for extent in node.shape if isinstance(extent, int)) * item
-    lanes = (lanes for lanes, most in _TILE_LANES if node.is_static and size <= most)
-    return min(max(vector_bytes // item, 4), next(lanes, _MOST_TILE_LANES))
-
-
-def _with_tiles(found: Parallelism, node: Node, threshold: int, vector_bytes: int) -> Parallelism:
-    axes = transposed_axes(node)
-    if axes is None:
-        return found
-    lanes, extent = tile_lanes(node, vector_bytes), node.shape[axes[0]]
-    about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
-    tiles = lanes * prod(about) // max(about[axes[0]], 1)
-    row = found.nanoseconds * tiles
-    count = extent // lanes if isinstance(extent, int) else extent
-    shared_axis = axes[0] if shares_items(count, row, (), threshold) else None
-    chunk = items_in_chunks(
-        count if node.is_static else None, eighths_of(found.nanoseconds) * tiles
-    )
-    made = Parallelism(row, None, interleaved(row, count), shared_axis, chunk=chunk)
-    return replace(found, by_tiles=made)
 
 
 def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:

@@ -13,6 +13,7 @@
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
+    copies        the form of each value that is computed to memory index by index, or in tiles
     products      the way in which each product runs, and what threads share of it
     forms         the form of each reduction, and search for the best items
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
@@ -29,7 +30,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.ir import Block, Concat, Kernel, Loop, Node, SymbolicDim, op_of
+from treadle.jit.kernel.ir import (
+    Block,
+    Concat,
+    Elementwise,
+    Iota,
+    Kernel,
+    Loop,
+    Node,
+    Reshape,
+    ScanSlice,
+    SymbolicDim,
+    View,
+    op_of,
+)
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
@@ -37,11 +51,15 @@ from treadle.jit.schedule.carried_storage import (
     replaced_arrays,
     without_double_buffers,
 )
-from treadle.jit.schedule.cost_model import COPIED
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
-from treadle.jit.schedule.layouts.memory_order import MemoryOrder, storage_of_carried
+from treadle.jit.schedule.layouts.memory_order import (
+    OWN_MEMORY,
+    MemoryOrder,
+    Place,
+    storage_of_carried,
+)
 from treadle.jit.schedule.layouts.packing import Packing, packings
 from treadle.jit.schedule.layouts.result_memory import (
     Growing,
@@ -56,14 +74,15 @@ from treadle.jit.schedule.loops.kernel_facts import KernelFacts, LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import WITHOUT_ORDER, strategy_of
 from treadle.jit.schedule.loops.vectorization import Vectorization
-from treadle.jit.schedule.parallelism import Parallelism, copy_parallelism, parallelism_of
+from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
+from treadle.jit.schedule.steps.copies import Copy, computed_copy, copy_of, move_of
 from treadle.jit.schedule.steps.forms import StepForm, form_of
 from treadle.jit.schedule.steps.products import Panels, ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions
 from treadle.jit.schedule.steps.timings import Timing, timings
-from treadle.jit.schedule.storage import StorageMap, assign_storage
+from treadle.jit.schedule.storage import Storage, StorageMap, assign_storage
 from treadle.jit.schedule.sunk_producers import producers
 from treadle.jit.schedule.update_chains import update_chains
 
@@ -85,6 +104,7 @@ class Schedule:
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
+    copies: Mapping[Node, Copy]
     products: Mapping[Node, ProductSchedule]
     forms: Mapping[Node, StepForm]
     thresholds: Mapping[Block, int]
@@ -122,21 +142,21 @@ class Schedule:
         """The clock of a step; None if it has none."""
         return None if self.timings is None else self.timings.get(step)
 
-    def copied(self, node: Node, block: Block | None) -> Parallelism:
-        """How a copy of a value runs in a block; one that is not in memory is computed by it."""
-        return self._copy(node, block, None)
+    def copied(self, node: Node, block: Block | None, place: Place = OWN_MEMORY) -> Copy:
+        """How a value is copied to a place in other memory in a block."""
+        return copy_of(node, self.order, self._threshold(block), self.vector_bytes, place)
 
-    def moved(self, node: Node, block: Block | None) -> Parallelism:
-        """How a copy of a value from memory to memory runs in a block."""
-        return self._copy(node, block, COPIED)
+    def moved(self, node: Node, block: Block | None) -> Copy:
+        """How a copy of a value is moved from memory to memory in a block."""
+        return move_of(node, self._threshold(block), self.vector_bytes)
 
-    def packed(self, matrix: Node) -> Parallelism:
-        """How the copy of a transposed matrix to panels runs."""
-        return self._copy(matrix, None, 0.0)
+    def computed(self, node: Node) -> Copy:
+        """How a value is computed to memory of its own from its operands' elements."""
+        found = self.copies.get(node)
+        return found or computed_copy(node, self.order, 0, self.vector_bytes)
 
-    def _copy(self, node: Node, block: Block | None, nanoseconds: float | None) -> Parallelism:
-        threshold = 0 if block is None else self.thresholds.get(block, 0)
-        return copy_parallelism(node, self.order, threshold, self.vector_bytes, nanoseconds)
+    def _threshold(self, block: Block | None) -> int:
+        return 0 if block is None else self.thresholds.get(block, 0)
 
 
 def schedule_kernel(
@@ -191,6 +211,7 @@ def schedule_kernel(
         found,
         blocks,
         parallelism,
+        dict(_copies(blocks, thresholds, order, target.vector_bytes)),
         products,
         forms,
         thresholds,
@@ -220,6 +241,19 @@ def _parallelism(
             if found is not None:
                 made[step] = found
     return made
+
+
+def _copies(
+    blocks: Mapping[Block, tuple[Step, ...]],
+    thresholds: Mapping[Block, int],
+    order: MemoryOrder,
+    vector_bytes: int,
+) -> Iterator[tuple[Node, Copy]]:
+    for block, steps in blocks.items():
+        for step in (each for each in steps if isinstance(each, Node)):
+            is_computed = isinstance(step.op, View | Reshape | Iota | ScanSlice | Elementwise)
+            if is_computed and order.storage.storage_of[step] is Storage.BUFFER:
+                yield step, computed_copy(step, order, thresholds[block], vector_bytes)
 
 
 def _is_divided(step: Step, concats: ConcatOperands) -> bool:

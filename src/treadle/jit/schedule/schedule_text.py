@@ -93,9 +93,10 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
             yield _line(_KINDS[type(step.op)], words, _loops(step, schedule), timed)
         elif step in schedule.storage.in_place:
             yield f"read in the memory of the data: {words_of([step])}"
+        elif step in schedule.copies:
+            yield _line("copy", [words_of([step])], schedule.copies[step].words(), timed)
         elif step in schedule.parallelism:
-            words = words_of([step]), *schedule.parallelism[step].copy_words()
-            yield _line("copy", words, timed)
+            yield _line("copy", [words_of([step])], _loops(step, schedule), timed)
         elif timing is not None and not isinstance(step.op, Loop):
             yield _line("step", [words_of([step])], timed)
 
@@ -108,7 +109,7 @@ _KINDS = {ArgTopK: "search", Reduce: "reduction"}
 
 
 def _loops(node: Node, schedule: Schedule) -> Iterator[str]:
-    """The safepoints and threads of a reduction in memory."""
+    """The safepoints and threads of a reduction or Concat in memory."""
     if node in schedule.parallelism:
         yield from schedule.parallelism[node].chunk_words()
         yield from schedule.parallelism[node].sharing_words()
@@ -166,11 +167,8 @@ def _storage_words(node: Node, number: int, schedule: Schedule) -> str:
     saved = ", saved before others are" if after in reused.saved else ""
     if state in reused.updated:
         return f"{show_storage(kept)}, updated in place"
-    copied = schedule.copied(after, loop.body)
-    words = [*copied.copy_words()]
-    if copied.by_vectors is not None and schedule.order.is_dense(after):
-        words.append(f"{copied.by_vectors.lanes} elements at once")
-    return ", ".join((show_storage(kept), f"the next value is copied{saved}", *words))
+    copied = schedule.copied(after, loop.body).words()
+    return ", ".join((show_storage(kept), f"the next value is copied{saved}", *copied))
 
 
 def _reused(block: Block, schedule: Schedule) -> Iterator[str]:

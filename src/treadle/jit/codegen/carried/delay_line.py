@@ -70,7 +70,7 @@ class DelayLine:
             return rows
         row, *rest = rows.strides
         strides = (*rest[: self.axis], row, *rest[self.axis :])
-        return replace(rows, strides=strides, is_dense=False)
+        return replace(rows, strides=strides)
 
     def rows(self, context: CodegenContext, first: Index) -> Buffer:
         """The line from a row on."""
@@ -108,8 +108,10 @@ def begin(context: CodegenContext, op: Loop, number: int, initial: Node, window:
         scratch.at(w), state.dtype, w.strides(shape), context.access.aliases.fresh(), owner=scratch
     )
     delay = DelayLine(state, line, length, window.is_forward, window.axis)
-    copy_node(context, initial, delay.window(context, 0), op.body.parent)
-    copy_node(context, source, _coming_rows(context, delay, count), op.body.parent)
+    order, around = context.schedule.order, op.body.parent
+    copy_node(context, initial, delay.window(context, 0), around, order.in_window(state))
+    coming = _coming_rows(context, delay, count)
+    copy_node(context, source, coming, around, order.entering(state))
     context.carried.delay_lines[state], context.carried.delay_lines[op.nexts[number]] = delay, delay
     context.counts["delay_lines"] += 1
 
@@ -120,7 +122,7 @@ def _coming_rows(context: CodegenContext, delay: DelayLine, count: int) -> Buffe
         return delay.rows(context, count)
     last = delay.rows(context, context.builder.builder.sub(delay.length, context.builder.index(1)))
     row, *rest = last.strides
-    return replace(last, strides=(context.builder.multiply(-1, row), *rest), is_dense=False)
+    return replace(last, strides=(context.builder.multiply(-1, row), *rest))
 
 
 def _without(items: Sequence[Any], axis: int) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_operands
-from treadle.jit.kernel.ir import Block, Loop, Node
+from treadle.jit.kernel.ir import Concat, Loop, Node, op_of
 from treadle.jit.schedule.carried_storage import Resizable
 
 
@@ -56,23 +56,18 @@ class ResizableState:
         """The shape with this many rows."""
         return (*shape[: self.axis], rows, *shape[self.axis + 1 :])
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether its elements are in row-major order without gaps."""
-        return self.rows is None or all(e == 1 for e in self.state.shape[: self.axis])
-
     def buffer(self, context: CodegenContext) -> Buffer:
         """The current memory."""
         shape = self.shape(context)
-        if not self.is_dense:
+        is_dense = context.schedule.order.is_dense(self.state)
+        if not is_dense:
             shape = self.room(context, shape, context.builder.builder.load(self.rows, typ=I64))
-        owner = self.scratch if self.is_dense else None
+        owner = self.scratch if is_dense else None
         return Buffer(
             self.scratch.at(context.builder),
             self.state.dtype,
             context.builder.strides(shape),
             self.scope,
-            is_dense=self.is_dense,
             owner=owner,
         )
 
@@ -124,7 +119,7 @@ def appended(context: CodegenContext, node: Node) -> bool:
     _grow(context, made, old, rows)
     context.access.buffers[made.state] = made.buffer(context)
     whole = context.access.buffers[made.state]
-    join_into(context, whole, made.axis, old[made.axis], node.operands[1:], node.home)
+    join_into(context, whole, node, old[made.axis], node.operands[1:])
     context.access.buffers[node] = whole
     return True
 
@@ -136,7 +131,7 @@ def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], r
         room = b.load(made.rows, typ=I64)
         more = larger_of(w, larger_of(w, b.shl(room, w.index(1)), rows), w.index(made.least))
         shape = made.room(context, old, more)
-        if made.is_dense:
+        if context.schedule.order.is_dense(made.state):
             reserve(context, made.scratch, shape, made.state.dtype, keep=True)
         else:
             reserve(context, made.spare, shape, made.state.dtype)
@@ -151,21 +146,19 @@ def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], r
 def join_into(
     context: CodegenContext,
     buffer: Buffer,
-    axis: int,
+    join: Node,
     first: Index,
     operands: Sequence[Node],
-    block: Block,
-    join: Node | None = None,
 ) -> None:
-    """Concatenate the operands along the axis from `first` on, except those already in place."""
+    """Write operands of a Concat one after the other, except those already in place."""
+    axis, order = op_of(join, Concat).axis, context.schedule.order
     for operand in operands:
         index = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
         start = context.access.address(buffer, index)
-        is_whole = buffer.is_dense and all(extent == 1 for extent in operand.shape[:axis])
-        part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
-        if join is None or not is_there(context, join, operand):
+        part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope)
+        if not is_there(context, join, operand):
             with write_invariant_operands(context, join, operand):
-                copy_node(context, operand, part, block)
+                copy_node(context, operand, part, join.home, order.in_concat(operand, join))
         first = context.builder.add(first, context.access.extent(operand.shape[axis]))
 
 
@@ -183,7 +176,7 @@ def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:
     context.counts["remade"] += 1
     found = context.access.buffers.get(made.after)
     if found is not None and context.carried.scopes.get(made.after) == found.scope == made.scope:
-        made.pending = found.owner if found.is_dense else None
+        made.pending = found.owner
     if made.pending is None:
         buffer = allocate_in(context, made.spare, made.after, made.scope)
         copy_node(context, made.after, buffer, op.body)

@@ -74,8 +74,7 @@ class StackedOutput:
         type_ = memory_type(self.part.dtype)
         start = b.gep(whole.pointer, [offset], inbounds=True, source_etype=type_)
         strides = (*whole.strides[:axis], *whole.strides[axis + 1 :])
-        is_dense = self.memory is None or all(e == 1 for e in self.element.shape[:axis])
-        return Buffer(start, self.part.dtype, strides, whole.scope, is_dense=is_dense)
+        return Buffer(start, self.part.dtype, strides, whole.scope)
 
     def _expect_alike(self, context: CodegenContext, index: Any) -> None:
         b = context.builder.builder
@@ -110,13 +109,12 @@ class StackedOutput:
         assert self.scratch is not None
         strides = list(context.builder.strides(shape))
         strides.insert(self.stack.axis, context.builder.product(shape))
-        is_dense = self.stack.axis == 0
+        is_dense = context.schedule.order.is_dense(self.part)
         return Buffer(
             self.scratch.at(context.builder),
             self.part.dtype,
             tuple(strides),
             self.scope,
-            is_dense=is_dense,
             owner=self.scratch if is_dense else None,
         )
 

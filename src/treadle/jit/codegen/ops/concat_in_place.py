@@ -33,11 +33,9 @@ def is_there(context: CodegenContext, join: Node, node: Node) -> bool:
 
 
 @contextmanager
-def write_invariant_operands(
-    context: CodegenContext, join: Node | None, operand: Node
-) -> Iterator[None]:
+def write_invariant_operands(context: CodegenContext, join: Node, operand: Node) -> Iterator[None]:
     """Run the block in every iteration, or only in the first if the operand stays in place."""
-    if join is None or (join, operand) not in context.schedule.concats.once:
+    if (join, operand) not in context.schedule.concats.once:
         yield
         return
     w = context.builder
@@ -76,8 +74,7 @@ def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
             break
         first += static_shape(operand)[op.axis]
     index = tuple(first if k == op.axis else 0 for k in range(len(join.shape)))
-    is_whole = buffer.is_dense and all(extent == 1 for extent in node.shape[: op.axis])
     start = context.access.address(buffer, index)
-    part = Buffer(start, node.dtype, buffer.strides, buffer.scope, is_dense=is_whole)
+    part = Buffer(start, node.dtype, buffer.strides, buffer.scope)
     context.concats.operands[join, node] = part
     return part

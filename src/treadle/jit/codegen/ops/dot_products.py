@@ -48,7 +48,12 @@ class _Dots:
 def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: Buffer) -> None:
     """Emit the product to memory; threads share the columns."""
     (rows, columns), inner = static_shape(node), static_shape(found.matrix)[1]
-    left = _dense(context, node.operands[0], (rows, inner))
+    operand = node.operands[0]
+    left = (
+        _copied(context, operand, (rows, inner))
+        if found.copies_left
+        else context.access.buffer(operand)
+    )
     dots = _Dots(node.dtype, rows, inner, found.lanes, left, found.matrix, result)
     at_once = found.together
     full, rest = columns // at_once, columns % at_once
@@ -62,11 +67,9 @@ def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: 
         _emit(context, dots, full * at_once, rest)
 
 
-def _dense(context: CodegenContext, left: Node, shape: tuple[int, int]) -> Buffer:
-    """The memory of the left operand, or a copy; it may not know its shape by itself."""
+def _copied(context: CodegenContext, left: Node, shape: tuple[int, int]) -> Buffer:
+    """A copy of the left operand, which may not know its shape by itself."""
     access = context.access
-    if left in access.buffers and access.buffers[left].is_dense:
-        return access.buffers[left]
     pointer = access.slots.workspace(prod(shape) * left.dtype.numpy.itemsize)
     copy = Buffer(pointer, left.dtype, dense_strides(shape), access.aliases.fresh())
     with context.builder.nest(shape) as index, access.scope():

@@ -11,10 +11,9 @@ from typing import Any
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.chunks import long_axis_in_chunks
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.ops.transpose import copy_view
+from treadle.jit.codegen.ops.transpose import copy_by_index
 from treadle.jit.kernel.ir import Constant, Node, static_shape
 from treadle.jit.schedule.layouts.packing import Packing
-from treadle.jit.schedule.storage import transposed_axes
 
 
 def pack_matrices(
@@ -46,10 +45,10 @@ def _packed(context: CodegenContext, packing: Packing, limit: Callable[[], Any])
     strides = (rows * width, width, 1)
     if isinstance(matrix.op, Constant):
         pointer = context.access.slots.panels(matrix.op.array, width)
-        return Buffer(pointer, matrix.dtype, strides, "given", is_dense=False, panel=width)
+        return Buffer(pointer, matrix.dtype, strides, "given", panel=width)
     size = -(-columns // width) * rows * width * matrix.dtype.numpy.itemsize
     pointer, scope = context.access.slots.workspace(size), context.access.aliases.fresh()
-    copy = Buffer(pointer, matrix.dtype, strides, scope, is_dense=False, panel=width)
+    copy = Buffer(pointer, matrix.dtype, strides, scope, panel=width)
     if not packing.least:
         _copy(context, packing, copy)
         return copy
@@ -75,11 +74,11 @@ def _either(context: CodegenContext, matrix: Node, copy: Buffer, is_due: Any) ->
 def _copy(context: CodegenContext, packing: Packing, copy: Buffer) -> None:
     """Write the matrix to the copy: whole panels first, then the columns left over."""
     access, w, matrix, width = context.access, context.builder, packing.matrix, copy.panel
-    if transposed_axes(matrix) is not None:
-        copy_view(context, matrix, copy, context.schedule.packed(matrix), access.read)
+    if packing.turned is not None:
+        copy_by_index(context, matrix, copy, packing.turned, access.read)
         return
     rows, columns = static_shape(matrix)
-    panels, in_rows = replace(copy, panel=0), access.has_rows(matrix)
+    panels, in_rows = replace(copy, panel=0), packing.in_rows
     full, rest = divmod(columns, width)
     for first, count, wide in ((0, full, width), (full, 1, rest)):
         if not count * wide:

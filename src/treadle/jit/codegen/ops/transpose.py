@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -21,28 +20,27 @@ from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
 from treadle.jit.codegen.llvm_types import I32, memory_type
 from treadle.jit.codegen.parallel import parallel_indices, parallel_range
 from treadle.jit.kernel.ir import Node, View, op_of
-from treadle.jit.schedule.parallelism import Parallelism, tile_lanes
-from treadle.jit.schedule.storage import transposed_axes
+from treadle.jit.schedule.parallelism import Parallelism
+from treadle.jit.schedule.steps.copies import Copy, CopyForm
 
 Indices = tuple[Index, ...]
 _LANE_BYTES = 16
 """The part of a vector within which processors interleave elements by one instruction."""
 
 
-def copy_view(
+def copy_by_index(
     context: CodegenContext,
     node: Node,
     target: Buffer,
-    found: Parallelism,
+    copy: Copy,
     read: Callable[[Node, Indices], Any],
 ) -> None:
-    """Copy every element of the node to memory, in the order of their source addresses.
+    """Copy every element of the node to memory, index by index or in tiles.
 
     `read` reads an element.
     """
-    shape, axes = context.access.shape(node), _axes(context, node, target)
-    if axes is None:
-        found = found.by_index or found
+    shape, found, axes, lanes = context.access.shape(node), copy.loops, copy.axes, copy.lanes
+    if copy.form is not CopyForm.TILES:
         with (
             long_axis_in_chunks(context, shape, found.chunk) as (axis, start, extents),
             parallel_indices(context, extents, found) as index,
@@ -51,7 +49,6 @@ def copy_view(
             own = moved_along(context, index, axis, start)
             context.access.store(target, own, read(node, own))
         return
-    lanes = tile_lanes(node, context.builder.target.vector_bytes)
     (rows, more_rows), (columns, more_columns) = (
         context.builder.split(shape[axis], lanes) for axis in axes
     )
@@ -67,17 +64,16 @@ def copy_view(
                 index[axis] = context.builder.add(start, each)
             context.access.store(target, tuple(index), read(node, tuple(index)))
 
-    tiles = found.by_tiles or replace(found, chunk=None)
     with (
-        long_axis_in_chunks(context, (rows,), tiles.chunk) as (_, start, (count,)),
-        _some(context, count, tiles) as row,
+        long_axis_in_chunks(context, (rows,), found.chunk) as (_, start, (count,)),
+        _some(context, count, found) as row,
         context.builder.nest(around) as others,
         context.access.scope(),
     ):
         first = context.builder.multiply(context.builder.add(start, row), lanes)
         with context.builder.range(columns, hints=NOT_VECTORIZED) as column, context.access.scope():
             place = first, context.builder.multiply(column, lanes)
-            _tile(context, node, target, axes, place, others)
+            _tile(context, node, target, copy, place, others)
         if more_columns != 0:
             single((first, context.builder.multiply(columns, lanes)), (lanes, more_columns), others)
     if more_rows != 0:
@@ -96,27 +92,17 @@ def _some(context: CodegenContext, count: Index, found: Parallelism) -> Iterator
         yield number
 
 
-def _axes(context: CodegenContext, node: Node, target: Buffer) -> tuple[int, int] | None:
-    """The axes of tiles, if both memories are contiguous along one of them."""
-    axes = transposed_axes(node)
-    if axes is None or not context.access.is_in_memory(node.operands[0]):
-        return None
-    source = context.access.buffer(node.operands[0])
-    step = target.strides[-1 if target.panel else axes[1]]
-    return axes if source.is_dense and step == 1 else None
-
-
 def _tile(
     context: CodegenContext,
     node: Node,
     target: Buffer,
-    axes: tuple[int, int],
+    copy: Copy,
     first: tuple[Index, Index],
     others: Indices,
 ) -> None:
     """Copy one full tile."""
     b, size = context.builder.builder, node.dtype.numpy.itemsize
-    lanes = tile_lanes(node, context.builder.target.vector_bytes)
+    axes, lanes = copy.axes, copy.lanes
     source, op = context.access.buffer(node.operands[0]), op_of(node, View)
     vector = llvm.VectorType(memory_type(node.dtype), lanes)
 

@@ -47,7 +47,7 @@ class StepDescription:
         """The memory of a value, but for its address."""
         scope = self._scopes.setdefault(buffer.scope, len(self._scopes))
         strides = tuple(map(self._value, buffer.strides))
-        return self._value(buffer.pointer), buffer.dtype, strides, scope, buffer.is_dense
+        return self._value(buffer.pointer), buffer.dtype, strides, scope
 
     def node(self, node: Node) -> Described:
         """The value of a node: how it is computed, or where it lies."""

@@ -27,6 +27,21 @@ from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Memory that a value is written to: its own, or a part of another value's.
+
+    `is_whole`: it has no gaps; `has_rows`: elements along the value's last axis are neighbours,
+    where axes of extent 1 do not count.
+    """
+
+    is_whole: bool = True
+    has_rows: bool = True
+
+
+OWN_MEMORY = Place()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class MemoryOrder:
     """What it follows from; `carried` is the storage of values in the memory of carried ones.
@@ -51,16 +66,56 @@ class MemoryOrder:
             case Window() | Registers():
                 return False
             case Resizable(_, axis):
-                return all(extent == 1 for extent in node.shape[: axis or 0])
+                return _are_single(node.shape[: axis or 0])
         return True
+
+    def is_stored_whole(self, node: Node) -> bool:
+        """The same also of windows, and of values in registers that are in memory too."""
+        kind = self.storage.storage_of[node]
+        if kind is Storage.REGISTERS:
+            return isinstance(node.op, Constant) or node in self.storage.spilled
+        carried = self.carried.get(node)
+        if isinstance(carried, Window) and kind is not Storage.INLINE:
+            return not carried.axis
+        return self.is_dense(node)
 
     def is_written_whole(self, node: Node) -> bool:
         """Whether a nest writes a value without gaps: not into parts of a Concat or stack."""
         join = self.parts.get(node)
-        if node in self.gapped or join is None:
-            return node not in self.gapped
-        around = node.shape[: op_of(join, Concat).axis]
-        return all(extent == 1 for extent in around) and self.is_written_whole(join)
+        return node not in self.gapped and (join is None or self.in_concat(node, join).is_whole)
+
+    def in_concat(self, node: Node, join: Node) -> Place:
+        """The place of an operand in the memory of its Concat, which may be a part of another's."""
+        axis, outer = op_of(join, Concat).axis, self.parts.get(join)
+        whole = Place(self.is_dense(join)) if outer is None else self.in_concat(join, outer)
+        return Place(
+            whole.is_whole and _are_single(node.shape[:axis]),
+            whole.has_rows and _are_single(join.shape[_last(node) + 1 :]),
+        )
+
+    def in_stack(self, part: Node) -> Place:
+        """The place of an iteration's element in a stacked output."""
+        stack = stack_of(part)
+        assert stack is not None, "a result that is not stacked"
+        if grows(part):
+            return OWN_MEMORY
+        axis, element = stack.axis, stack.element
+        has_rows = axis <= _last(element) or part.shape[axis] == 1
+        return Place(_are_single(element.shape[:axis]), has_rows)
+
+    def in_window(self, state: Node) -> Place:
+        """The place of a window's first rows in the memory of its line."""
+        axis = self._window(state).axis
+        return Place(not axis, _last(state) != axis)
+
+    def entering(self, state: Node) -> Place:
+        """The place of the rows that enter a window: backward before it, or after it."""
+        return Place(self._window(state).is_forward)
+
+    def _window(self, state: Node) -> Window:
+        found = self.carried[state]
+        assert isinstance(found, Window), "a carried value that is no window"
+        return found
 
     def is_flat(self, node: Node) -> bool:
         """Whether a value can be read by a row-major position."""
@@ -68,7 +123,7 @@ class MemoryOrder:
         if node.is_single:
             return True
         if kind is Storage.REGISTERS:
-            return isinstance(node.op, Constant) or node in self.storage.spilled
+            return self.is_stored_whole(node)
         if kind is not Storage.INLINE:
             return self.is_dense(node)
         read = node.operands
@@ -137,6 +192,15 @@ def in_same_order(node: Node, storage: StorageMap) -> Node:
             return node
         node = node.operands[0]
     return node
+
+
+def _are_single(extents: Sequence[object]) -> bool:
+    return all(extent == 1 for extent in extents)
+
+
+def _last(node: Node) -> int:
+    """The last axis whose extent is not 1; -1 if there is none."""
+    return max((axis for axis, extent in enumerate(node.shape) if extent != 1), default=-1)
 
 
 def _growing_stack(node: Node) -> Stack | None:

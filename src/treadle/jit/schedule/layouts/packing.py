@@ -27,6 +27,7 @@ from treadle.jit.schedule.cost_model import COPIED, eighths_of
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS, panel_columns
 from treadle.jit.schedule.steps.chunks import Chunk, items_in_chunks
+from treadle.jit.schedule.steps.copies import Copy, packed_copy
 from treadle.jit.schedule.storage import Storage, stored_transpose, transposed_axes
 
 _MIN_PACKED_ELEMENTS = 4096
@@ -39,13 +40,16 @@ _MIN_ITERATIONS, _MIN_ITERATIONS_OF_ROWS, _MANY_ROWS = 10, 4, 16
 class Packing:
     """A matrix to copy before a loop, to panels of `panel` columns.
 
-    A loop of fewer than `least` iterations reads it as it is stored, in the same order. `chunk`:
-    the panels of a long copy between safepoints.
+    A loop of fewer than `least` iterations reads it as it is stored, in the same order. `turned`:
+    how a transposition is copied. Of others rows are copied `in_rows` as they lie in memory, or
+    else single elements; `chunk`: the panels of a long copy between safepoints.
     """
 
     matrix: Node
     panel: int
     least: int
+    turned: Copy | None
+    in_rows: bool
     chunk: Chunk | None
 
     def __str__(self) -> str:
@@ -125,12 +129,15 @@ def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing
         least = _least(matrix, products, loop.op, facts)
         rows = [None if node in facts.distributed else node.shape[-2] for node in products]
         panel = panel_columns(matrix, rows, facts.target)
-        yield Packing(matrix, panel, least, _chunk(matrix, panel))
+        is_turned = transposed_axes(matrix) is not None
+        turned = packed_copy(matrix, facts.order, facts.target.vector_bytes) if is_turned else None
+        chunk = None if is_turned else _chunk(matrix, panel)
+        yield Packing(matrix, panel, least, turned, facts.order.has_rows(matrix), chunk)
 
 
 def _chunk(matrix: Node, panel: int) -> Chunk | None:
-    """The chunks of a long copy; a copy by tiles has its own."""
-    if isinstance(matrix.op, Constant) or transposed_axes(matrix) is not None:
+    """The chunks of a long copy."""
+    if isinstance(matrix.op, Constant):
         return None
     rows, columns = static_shape(matrix)
     return items_in_chunks(columns // panel, eighths_of(COPIED) * rows * panel)

@@ -41,7 +41,8 @@ _MIN_LOOPED = 32
 class Dots:
     """Dot products with `matrix`, the transpose of the right operand: `together` columns at once.
 
-    `lanes` terms of each are added at once; threads share the columns. A long product has a
+    `lanes` terms of each are added at once; threads share the columns. The left operand is copied
+    first where `copies_left`. A long product has a
     safepoint for every `chunk` times `together` columns; 0: it has none.
     """
 
@@ -50,10 +51,12 @@ class Dots:
     together: int
     lanes: int
     chunk: int
+    copies_left: bool
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         yield "dot products"
+        yield from ["with a copy of the left operand"] * self.copies_left
         yield f"{self.together} columns at once"
         columns = self.chunk * self.together
         yield from [f"a safepoint for every {columns} columns"] * bool(self.chunk)
@@ -147,7 +150,7 @@ def product_schedules(
             continue
         threshold, panel = thresholds[node.home], panel_of.get(node, 0)
         matrix = stored_transpose(node)
-        dots = None if matrix is None else _dots(node, matrix, target, threshold)
+        dots = None if matrix is None else _dots(node, matrix, order, target, threshold)
         if place is Storage.REGISTERS:
             found[node] = _in_registers(node, order)
         elif has_panels(node) and (panel or order.has_rows(node.operands[1])):
@@ -208,7 +211,7 @@ def _panels(node: Node, panel: int, target: Target, threshold: int, *, is_ahead:
     )
 
 
-def _dots(node: Node, matrix: Node, target: Target, threshold: int) -> Dots:
+def _dots(node: Node, matrix: Node, order: MemoryOrder, target: Target, threshold: int) -> Dots:
     (rows, columns), inner = static_shape(node), static_shape(matrix)[1]
     at_once = dots_together(rows, target)
     full, cost = columns // at_once, per_product(node.dtype, rows)
@@ -216,7 +219,8 @@ def _dots(node: Node, matrix: Node, target: Target, threshold: int) -> Dots:
     lanes = min(target.vector_bytes // node.dtype.numpy.itemsize, inner)
     sharing = Parallelism(cost, 1, 1, 1 if is_shared else None)
     chunk = chunk_of(full, (rows, inner, at_once), 1) if full else 0
-    return Dots(sharing, matrix, at_once, lanes, chunk)
+    copies_left = not order.is_stored_whole(node.operands[0])
+    return Dots(sharing, matrix, at_once, lanes, chunk, copies_left)
 
 
 def _turns(node: Node, target: Target) -> bool:

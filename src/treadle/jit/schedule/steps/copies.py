@@ -1,0 +1,152 @@
+"""The form in which each copy of a value to other memory runs.
+
+from registers        its elements are stored one after the other
+vectors               from memory to memory, both in row-major order without gaps
+in row-major order    one loop over the positions of its elements
+tiles                 a transposition of memory: both have neighbours, along different axes
+index by index        all others
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from treadle.ir import DType
+from treadle.jit.kernel.ir import Node
+from treadle.jit.schedule.cost_model import COPIED, eighths_of, per_element, per_read
+from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, MemoryOrder, Place
+from treadle.jit.schedule.parallelism import (
+    Parallelism,
+    all_as_one,
+    in_rows,
+    interleaved,
+    shares_items,
+)
+from treadle.jit.schedule.steps.chunks import items_in_chunks
+from treadle.jit.schedule.storage import Storage, transposed_axes
+
+_ASSUMED_SIDE = 64
+"""The assumed value of a dynamic extent of a matrix that is transposed."""
+_TILE_LANES, _MOST_TILE_LANES = ((4, 1 << 14), (8, 1 << 18)), 16
+"""The width of a tile, and the bytes of the largest matrix that has it: half of L1, a part of L2.
+
+LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
+"""
+_MOST_WRITTEN = 4
+"""The most vectors that are copied without a loop."""
+
+
+class CopyForm(enum.Enum):
+    """The form of a copy, in the words of `explain --schedule`."""
+
+    WRITTEN = "from registers"
+    VECTORS = "in vectors"
+    FLAT = "in row-major order"
+    TILES = "in tiles"
+    INDICES = "index by index"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """How a copy runs; `loops` are those over its elements, or over its rows of tiles.
+
+    `lanes` are the elements of a vector, of which up to `written` are copied without a loop (LLVM
+    has none to vectorize then, which takes milliseconds), or those of a side of a tile. Tiles lie
+    along two `axes`: that of neighbours in the source, and that of neighbours in the target.
+    """
+
+    form: CopyForm
+    loops: Parallelism
+    lanes: int = 0
+    written: int = _MOST_WRITTEN
+    axes: tuple[int, int] = (0, 0)
+
+    def words(self) -> Iterator[str]:
+        """As `explain --schedule` prints it."""
+        chunk = self.loops.chunk
+        yield f"{self.lanes} elements at once" if self.form is CopyForm.VECTORS else self.form.value
+        if self.form is not CopyForm.TILES:
+            yield from self.loops.chunk_words()
+        elif chunk is not None:
+            yield f"a safepoint for every {chunk.size} rows of tiles"
+        yield from self.loops.sharing_words()
+
+
+def copy_of(
+    node: Node, order: MemoryOrder, threshold: int, vector_bytes: int, place: Place = OWN_MEMORY
+) -> Copy:
+    """How a value is copied to a place in other memory; one that is inline is computed there.
+
+    Copies of `threshold` nanoseconds are shared, 0: none.
+    """
+    nanoseconds = per_read(order.storage, node) + COPIED
+    if order.storage.storage_of[node] is Storage.REGISTERS:
+        return Copy(CopyForm.WRITTEN, Parallelism(nanoseconds, None))
+    if place.is_whole and order.is_stored_whole(node):
+        return _moved(node, nanoseconds, threshold, vector_bytes)
+    if place.is_whole and order.is_flat(node):
+        return Copy(CopyForm.FLAT, _flat(node, nanoseconds, threshold))
+    return _turned(node, order, nanoseconds, threshold, vector_bytes, place)
+
+
+def move_of(node: Node, threshold: int, vector_bytes: int) -> Copy:
+    """How a copy of a value is moved from memory to memory, both in row-major order."""
+    return _moved(node, COPIED, threshold, vector_bytes)
+
+
+def computed_copy(node: Node, order: MemoryOrder, threshold: int, vector_bytes: int) -> Copy:
+    """How a value is computed to memory of its own from its operands' elements, index by index."""
+    nanoseconds = per_element(order.storage, (node,))
+    return _turned(node, order, nanoseconds, threshold, vector_bytes, OWN_MEMORY)
+
+
+def packed_copy(matrix: Node, order: MemoryOrder, vector_bytes: int) -> Copy:
+    """How a transposed matrix is copied to panels, whose rows are neighbours."""
+    return _turned(matrix, order, 0.0, 0, vector_bytes, Place(is_whole=False))
+
+
+def _flat(node: Node, nanoseconds: float, threshold: int) -> Parallelism:
+    return all_as_one(nanoseconds, node.size if node.is_static else None, threshold)
+
+
+def _moved(node: Node, nanoseconds: float, threshold: int, vector_bytes: int) -> Copy:
+    """By vectors if its size is known and one thread copies all of it at once."""
+    loops = _flat(node, nanoseconds, threshold)
+    is_known = node.is_static and node.dtype is not DType.BOOL
+    if is_known and not loops.is_shared and loops.chunk is None:
+        return Copy(CopyForm.VECTORS, loops, vector_bytes // node.dtype.numpy.itemsize)
+    return Copy(CopyForm.FLAT, loops)
+
+
+def _turned(
+    node: Node,
+    order: MemoryOrder,
+    nanoseconds: float,
+    threshold: int,
+    vector_bytes: int,
+    place: Place,
+) -> Copy:
+    """In tiles if it is a transposition of memory, else index by index."""
+    axes = transposed_axes(node)
+    if axes is None or not place.has_rows or not order.is_stored_whole(node.operands[0]):
+        return Copy(CopyForm.INDICES, in_rows(nanoseconds, node.shape, threshold))
+    lanes, extent = _tile_lanes(node, vector_bytes), node.shape[axes[0]]
+    about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
+    tiles = lanes * prod(about) // max(about[axes[0]], 1)
+    row = nanoseconds * tiles
+    count = extent // lanes if isinstance(extent, int) else extent
+    shared_axis = axes[0] if shares_items(count, row, (), threshold) else None
+    chunk = items_in_chunks(count if node.is_static else None, eighths_of(nanoseconds) * tiles)
+    loops = Parallelism(row, None, interleaved(row, count), shared_axis, chunk=chunk)
+    return Copy(CopyForm.TILES, loops, lanes, axes=axes)
+
+
+def _tile_lanes(node: Node, vector_bytes: int) -> int:
+    """The width of a tile of a transposition: a wide one has more code, and pays in large ones."""
+    item = node.dtype.numpy.itemsize
+    size = prod(extent for extent in node.shape if isinstance(extent, int)) * item
+    lanes = (lanes for lanes, most in _TILE_LANES if node.is_static and size <= most)
+    return min(max(vector_bytes // item, 4), next(lanes, _MOST_TILE_LANES))
