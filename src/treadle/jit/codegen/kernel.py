@@ -105,7 +105,7 @@ def emit_kernel(
     set_inlining(module, inline=not calls)
     e.counts.update(_unjoined(placed))
     counts = tuple(sorted(e.counts.items()))
-    vectorizers = _vectorizers(w, placed)
+    vectorizers = _vectorizers(w, packs_registers=schedule.packs_registers)
     return KernelArtifact(
         text_of(module),
         tuple(slots.slots),
@@ -121,19 +121,16 @@ def emit_kernel(
     )
 
 
-def _vectorizers(builder: FunctionBuilder, placed: StorageMap) -> tuple[str, ...]:
-    """The vectorizers of LLVM for nests, and for values in registers that have several elements.
+def _vectorizers(builder: FunctionBuilder, *, packs_registers: bool) -> tuple[str, ...]:
+    """The vectorizers of LLVM that have something to run on: loops, or values in registers.
 
-    All of LLVM's passes run where there are several functions, which are inlined.
+    Which loops there are is known from the text alone. All of LLVM's passes run where there are
+    several functions, which are inlined.
     """
-    has_vector_loops = (
+    has_loops = (
         builder.has_vector_loops or sum(not f.is_declaration for f in builder.module.functions) > 1
     )
-    packs = any(
-        storage is Storage.REGISTERS and node.size > 1 and node.home.is_loop
-        for node, storage in placed.storage_of.items()
-    )
-    return ("loop",) * (has_vector_loops or packs) + ("slp",) * packs
+    return ("loop",) * (has_loops or packs_registers) + ("slp",) * packs_registers
 
 
 def _unjoined(placed: StorageMap) -> list[str]:
@@ -170,7 +167,11 @@ def _give(context: CodegenContext) -> list[int]:
 
 
 def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) -> HeapBuffer:
-    """The memory of a node if nothing else uses it; else a copy."""
+    """The memory of a node if it has some that nothing else uses; else a copy.
+
+    This is no choice: memory is handed over wherever it can be. A value has a heap buffer of its
+    own if its extents are dynamic and its elements are in row-major order.
+    """
     found = context.access.buffers.get(in_same_order(node, context.schedule.storage))
     owner = None if found is None else found.owner
     if owner is not None and owner not in others:

@@ -54,7 +54,7 @@ def parallel_nest(
     A thread takes multiples of `least` items. The number of elements is the product of `size`, or
     the number of items.
     """
-    is_shared = found.is_shared and not (isinstance(count, int) and count < 2 * least)
+    is_shared = found.shares(count, least)
     if not (is_shared or context.functions.is_outlined) or is_in_parallel_part(context):
         yield 0, count
         return

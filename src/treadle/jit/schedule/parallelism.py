@@ -79,6 +79,10 @@ class Parallelism:
         """Whether threads share it."""
         return self.shared_axis is not None
 
+    def shares(self, count: object, least: int) -> bool:
+        """Whether threads share this number of its items, each in multiples of `least`."""
+        return self.is_shared and _can_share(count, least)
+
     def in_lanes(self, lanes: int, shape: Sequence[object]) -> Parallelism:
         """The same in vectors of these lanes, if a row has enough of them."""
         row = shape if self.vector_axis is None else shape[-1:]

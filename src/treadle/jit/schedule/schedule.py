@@ -122,6 +122,14 @@ class Schedule:
         """
         return producers(self.kernel).kept
 
+    @property
+    def packs_registers(self) -> bool:
+        """Whether loops have values of several elements in registers, which LLVM may pack."""
+        return any(
+            place is Storage.REGISTERS and node.size > 1 and node.home.is_loop
+            for node, place in self.storage.storage_of.items()
+        )
+
     def steps_of(self, block: Block) -> tuple[Step, ...]:
         """The steps of a block; one that a strategy has made carries nothing."""
         return self.blocks.get(block) or fused_steps(block, self.storage, {}, (), {})

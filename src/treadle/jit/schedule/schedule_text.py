@@ -91,7 +91,7 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
         elif step in schedule.forms:
             words = words_of([step]), *schedule.forms[step].words()
             yield _line(_KINDS[type(step.op)], words, _loops(step, schedule), timed)
-        elif step in schedule.storage.in_place:
+        elif schedule.order.is_read_in_place(step):
             yield f"read in the memory of the data: {words_of([step])}"
         elif step in schedule.copies:
             yield _line("copy", [words_of([step])], schedule.copies[step].words(), timed)

@@ -42,7 +42,6 @@ from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, InductionVar, Node, ScanSlice, op_of
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
-from treadle.jit.schedule.storage import Storage
 
 _FUSED = ("contract",)
 _LARGEST = 2.0**125
@@ -323,10 +322,8 @@ def _item(sweep: _PrefixScan, node: Node) -> Any:
             e.builder.add(begin, lane) if k == op.axis else 0 for k in range(len(source.shape))
         )
 
-    is_there = e.access.storage_of(source) is not Storage.INLINE and e.access.is_in_memory(source)
-    buffer = e.access.buffer(source) if is_there else None
-    if buffer is not None and _is_one(buffer.strides[op.axis]):
-        found = sweep.loaded(buffer, index(0))
+    if e.schedule.order.has_neighbours(source, op.axis):
+        found = sweep.loaded(e.access.buffer(source), index(0))
     else:
         found = undefined(sweep.vector(register_type(node.dtype)))
         for lane in range(count):
@@ -347,8 +344,3 @@ def _put(sweep: _PrefixScan, stack: StackedOutput, element: Any) -> None:
 
 def _reversed(sweep: _PrefixScan, vector: Any) -> Any:
     return _shuffled(sweep, vector, [*range(sweep.lanes)][::-1])
-
-
-def _is_one(stride: Any) -> bool:
-    """Whether a stride is known to be one element."""
-    return isinstance(stride, int) and stride == 1

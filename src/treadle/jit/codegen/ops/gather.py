@@ -44,7 +44,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
             values.append(t.read(data, (*index[:axis], item, *index[axis + rank :])))
         t.keep(node, values)
         return
-    if node in t.places.in_place and t.order.is_dense(data):
+    if t.order.is_read_in_place(node):
         t.buffers[node] = _row(context, node)
         return
     buffer = allocate(context, node)

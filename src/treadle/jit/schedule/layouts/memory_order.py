@@ -79,6 +79,14 @@ class MemoryOrder:
             return not carried.axis
         return self.is_dense(node)
 
+    def has_neighbours(self, node: Node, axis: int) -> bool:
+        """Whether elements along an axis are surely neighbours in memory."""
+        return self.is_stored_whole(node) and _are_single(node.shape[axis + 1 :])
+
+    def is_read_in_place(self, row: Node) -> bool:
+        """Whether a row that an index takes is read in the memory of its data."""
+        return row in self.storage.in_place and self.is_dense(row.operands[0])
+
     def is_written_whole(self, node: Node) -> bool:
         """Whether a nest writes a value without gaps: not into parts of a Concat or stack."""
         join = self.parts.get(node)
