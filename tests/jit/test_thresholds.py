@@ -24,7 +24,6 @@ PLAIN = 2
 ALLOWED = {
     "the words of the kernel's interface": [
         "abi_slots.py: _ALIGNMENT",
-        "abi_slots.py: _MAX_BYTES",
         "context.py: OUT_OF_RANGE, OUT_OF_MEMORY, UNEQUAL_LENGTHS, INTERRUPTED, UNMATCHED, UNFIT",
         "context.py: OVER_LIMIT, OVER_BYTES",
         "loop.py: _NO_LIMIT",

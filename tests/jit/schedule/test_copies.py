@@ -8,13 +8,17 @@ import pytest
 from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Result
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.layouts.memory_order import Place
+from treadle.jit.schedule.layouts.memory_order import Destination
 from treadle.jit.schedule.schedule import Schedule, schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.schedule.steps.copies import CopyForm
 
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
-WHOLE, ROWS, SINGLE = Place(), Place(is_whole=False), Place(is_whole=False, has_rows=False)
+WHOLE, ROWS, SINGLE = (
+    Destination(),
+    Destination(is_whole=False),
+    Destination(is_whole=False, has_rows=False),
+)
 
 
 def first(schedule: Schedule, op: type, number: int = 0) -> Node:
@@ -80,7 +84,7 @@ CONCAT = """kernel
     ],
 )
 def test_operands_of_a_concat_are_copied_to_their_place(
-    shape: tuple[int, ...], axis: int, place: Place, form: CopyForm, rng: np.random.Generator
+    shape: tuple[int, ...], axis: int, place: Destination, form: CopyForm, rng: np.random.Generator
 ) -> None:
     a, b = (rng.random(shape, np.float32) for _ in range(2))
     wanted = np.concatenate((a, b), axis)
@@ -141,7 +145,7 @@ STACK = """kernel
     ],
 )
 def test_stacked_elements_are_copied_to_their_place(
-    length: int, rows: int, axis: int, place: Place, rng: np.random.Generator
+    length: int, rows: int, axis: int, place: Destination, rng: np.random.Generator
 ) -> None:
     x = rng.random((length, rows, 40), np.float32)
     wanted = np.moveaxis(x, 0, axis)
@@ -181,8 +185,8 @@ ALONG_1 = {"shape": "40,3", "row": "40", "entering": "40,1", "own": "i0", "kept"
 def test_rows_of_a_window_are_copied_to_their_place(
     along: dict[str, object],
     moved: str,
-    window: Place,
-    entering: Place,
+    window: Destination,
+    entering: Destination,
     trips: int,
     rng: np.random.Generator,
     *,

@@ -12,7 +12,7 @@ from tests.jit.schedule.test_pipelines import STACKED
 from treadle.jit.codegen import emit_kernel
 from treadle.jit.kernel.ir import Concat
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.layouts.memory_order import Place
+from treadle.jit.schedule.layouts.memory_order import Destination
 from treadle.jit.schedule.parallelism import Parallelism, all_as_one, in_rows
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
@@ -198,7 +198,7 @@ def test_copies_in_a_tiled_loop_are_not_shared():
     schedule = schedule_kernel(kernel, TARGET)
     (loop,) = schedule.loops
     assert "tiles of" in show_schedule(schedule)
-    for place in (Place(), Place(has_rows=False)):
+    for place in (Destination(), Destination(has_rows=False)):
         assert not schedule.copied(kernel.results[0], loop.op.body, place).loops.is_shared
 
 

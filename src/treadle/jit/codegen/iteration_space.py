@@ -19,7 +19,7 @@ from treadle.jit.codegen.parallel import (
     parallel_positions,
 )
 from treadle.jit.kernel.ir import Block, Node, static_shape
-from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, Place
+from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, Destination
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.steps.copies import Copy, CopyForm
 
@@ -91,10 +91,10 @@ def copy_node(
     source: Node,
     target: Buffer,
     block: Block | None,
-    place: Place = OWN_MEMORY,
+    destination: Destination = OWN_MEMORY,
 ) -> None:
-    """Copy every element of a node to memory, in a block; `place`: in a part of other memory."""
-    found = context.schedule.copied(source, block, place)
+    """Copy every element of a node to memory, in a block; `destination`: of its own, or a part."""
+    found = context.schedule.copied(source, block, destination)
     with outlined(context, when=is_swapped(context, target)):
         _copy(context, source, target, found)
 

@@ -13,6 +13,7 @@ is one whose state has a double buffer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,6 @@ from treadle.jit.codegen.allocation import (
 )
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.carried import delay_line, double_buffer, growable
-from treadle.jit.codegen.carried.growable import ResizableState
 from treadle.jit.codegen.carried.stacked import StackedOutput, recorded_results, stacked_outputs
 from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
@@ -47,7 +47,7 @@ from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import counted_at_once, safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, Loop, Node, op_of, static_shape
-from treadle.jit.schedule.carried_storage import Registers, Resizable
+from treadle.jit.schedule.carried_storage import DoubleBuffer, Registers, Resizable, SingleBuffer
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
@@ -226,12 +226,13 @@ def emit_iteration(
     safepoint(context, node)
     context.access.counters[op.body] = index
     double_buffer.load(context, op)
-    for number, state in enumerate(op.states):
-        if state in context.carried.delay_lines:
+    carried = context.schedule.loops[node].carried
+    for number, (state, kept) in enumerate(zip(op.states, carried, strict=True)):
+        if isinstance(kept, Window):
             context.carried.delay_lines[state].storage_of(context, state, index)
-        elif isinstance(context.results.values[node, number], ResizableState):
-            growable.load(context, op, context.results.values[node, number])
-        elif context.access.storage_of(state) is Storage.REGISTERS:
+        elif isinstance(kept, Resizable):
+            growable.load(context, op, context.carried.growable[state])
+        elif isinstance(kept, Registers):
             type_ = register_type(state.dtype)
             variables = context.results.values[node, number]
             context.access.keep(
@@ -248,22 +249,24 @@ def emit_iteration(
     rooms += [(stack, stack.room(context, index)) for stack in stacks if stack.inner]
     for stack, room in rooms:
         if stack.element not in stacked:
-            place = context.schedule.order.in_stack(stack.part)
-            copy_node(context, stack.element, room, op.body, place)
+            destination = context.schedule.order.in_stack(stack.part)
+            copy_node(context, stack.element, room, op.body, destination)
     _carry(context, node, op)
     return goes_on
 
 
 def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
     """Copy the next values to the carried ones, all at once."""
+    carried = context.schedule.loops[node].carried
+    kinds = Counter(map(type, carried))
     pairs = [
-        (number, state, after)
-        for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True))
-        if state is not after
+        (number, kept, after)
+        for number, (state, after, kept) in enumerate(
+            zip(op.states, op.nexts, carried, strict=True)
+        )
+        if isinstance(kept, Registers | SingleBuffer)
+        and state is not after
         and state not in context.schedule.reused.updated
-        and state not in context.carried.growable
-        and state not in context.carried.delay_lines
-        and state not in context.carried.double_buffers
     ]
     changed = [
         context.carried.growable[state] for state in op.states if state in context.carried.growable
@@ -272,8 +275,8 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
         growable.make_next(context, op, made)
     values: list[tuple[Any, Any]] = []
     moves: list[tuple[Node, Node | Buffer, Buffer]] = []
-    for number, state, after in pairs:
-        if context.access.storage_of(state) is Storage.REGISTERS:
+    for number, kept, after in pairs:
+        if isinstance(kept, Registers):
             for position, variable in enumerate(context.results.values[node, number]):
                 index = context.access.unflat(position, static_shape(after))
                 values.append((context.access.read(after, index), variable))
@@ -283,10 +286,8 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
         {
             "in place": sum(state in context.schedule.reused.updated for state in op.states),
             "copied": len(moves),
+            "taking turns": kinds[DoubleBuffer],
         }
-    )
-    context.counts["taking turns"] += sum(
-        state in context.carried.double_buffers for state in op.states
     )
     for value, variable in values:
         context.builder.builder.store(value, variable)
@@ -318,12 +319,13 @@ def end_loop(
 ) -> None:
     """Make the carried values and stacked outputs the loop's results, after `count` iterations."""
     double_buffer.end(context, op)
-    for number, state in enumerate(op.states):
-        if state in context.carried.delay_lines:
+    carried = context.schedule.loops[node].carried
+    for number, (state, kept) in enumerate(zip(op.states, carried, strict=True)):
+        if isinstance(kept, Window):
             context.carried.delay_lines[state].end(context, node, number, count)
-        elif state in context.carried.growable:
+        elif isinstance(kept, Resizable):
             growable.end(context, node, context.carried.growable[state])
-        elif context.access.storage_of(state) is Storage.REGISTERS:
+        elif isinstance(kept, Registers):
             type_ = register_type(state.dtype)
             variables = context.results.values[node, number]
             context.results.values[node, number] = [

@@ -22,7 +22,8 @@
     timings       the clocks of a profiled kernel: which steps have one, and when it runs
     kept          what loops slice and is yet computed before them, whole, and why
 
-What depends on the text of the code alone is left to code generation: which functions are equal.
+What depends on the text of the code alone is left to code generation: which functions are equal,
+and whether there are loops that LLVM might vectorize.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ from treadle.jit.schedule.fusion import Step, fused_steps
 from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
 from treadle.jit.schedule.layouts.memory_order import (
     OWN_MEMORY,
+    Destination,
     MemoryOrder,
-    Place,
     storage_of_carried,
 )
 from treadle.jit.schedule.layouts.packing import Packing, packings
@@ -150,9 +151,11 @@ class Schedule:
         """The clock of a step; None if it has none."""
         return None if self.timings is None else self.timings.get(step)
 
-    def copied(self, node: Node, block: Block | None, place: Place = OWN_MEMORY) -> Copy:
-        """How a value is copied to a place in other memory in a block."""
-        return copy_of(node, self.order, self._threshold(block), self.vector_bytes, place)
+    def copied(
+        self, node: Node, block: Block | None, destination: Destination = OWN_MEMORY
+    ) -> Copy:
+        """How a value is copied to other memory in a block."""
+        return copy_of(node, self.order, self._threshold(block), self.vector_bytes, destination)
 
     def moved(self, node: Node, block: Block | None) -> Copy:
         """How a copy of a value is moved from memory to memory in a block."""

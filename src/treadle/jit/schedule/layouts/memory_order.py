@@ -28,7 +28,7 @@ from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """Memory that a value is written to: its own, or a part of another value's.
 
     `is_whole`: it has no gaps; `has_rows`: elements along the value's last axis are neighbours,
@@ -39,7 +39,7 @@ class Place:
     has_rows: bool = True
 
 
-OWN_MEMORY = Place()
+OWN_MEMORY = Destination()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,33 +92,33 @@ class MemoryOrder:
         join = self.parts.get(node)
         return node not in self.gapped and (join is None or self.in_concat(node, join).is_whole)
 
-    def in_concat(self, node: Node, join: Node) -> Place:
-        """The place of an operand in the memory of its Concat, which may be a part of another's."""
+    def in_concat(self, node: Node, join: Node) -> Destination:
+        """The destination of an operand in its Concat, which may be a part of another."""
         axis, outer = op_of(join, Concat).axis, self.parts.get(join)
-        whole = Place(self.is_dense(join)) if outer is None else self.in_concat(join, outer)
-        return Place(
+        whole = Destination(self.is_dense(join)) if outer is None else self.in_concat(join, outer)
+        return Destination(
             whole.is_whole and _are_single(node.shape[:axis]),
             whole.has_rows and _are_single(join.shape[_last(node) + 1 :]),
         )
 
-    def in_stack(self, part: Node) -> Place:
-        """The place of an iteration's element in a stacked output."""
+    def in_stack(self, part: Node) -> Destination:
+        """The destination of an iteration's element in a stacked output."""
         stack = stack_of(part)
         assert stack is not None, "a result that is not stacked"
         if grows(part):
             return OWN_MEMORY
         axis, element = stack.axis, stack.element
         has_rows = axis <= _last(element) or part.shape[axis] == 1
-        return Place(_are_single(element.shape[:axis]), has_rows)
+        return Destination(_are_single(element.shape[:axis]), has_rows)
 
-    def in_window(self, state: Node) -> Place:
-        """The place of a window's first rows in the memory of its line."""
+    def in_window(self, state: Node) -> Destination:
+        """The destination of a window's first rows in the memory of its line."""
         axis = self._window(state).axis
-        return Place(not axis, _last(state) != axis)
+        return Destination(not axis, _last(state) != axis)
 
-    def entering(self, state: Node) -> Place:
-        """The place of the rows that enter a window: backward before it, or after it."""
-        return Place(self._window(state).is_forward)
+    def entering(self, state: Node) -> Destination:
+        """The destination of the rows that enter a window: backward before it, or after it."""
+        return Destination(self._window(state).is_forward)
 
     def _window(self, state: Node) -> Window:
         found = self.carried[state]

@@ -17,7 +17,7 @@ from math import prod
 from treadle.ir import DType
 from treadle.jit.kernel.ir import Node
 from treadle.jit.schedule.cost_model import COPIED, eighths_of, per_element, per_read
-from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, MemoryOrder, Place
+from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, Destination, MemoryOrder
 from treadle.jit.schedule.parallelism import (
     Parallelism,
     all_as_one,
@@ -76,20 +76,24 @@ class Copy:
 
 
 def copy_of(
-    node: Node, order: MemoryOrder, threshold: int, vector_bytes: int, place: Place = OWN_MEMORY
+    node: Node,
+    order: MemoryOrder,
+    threshold: int,
+    vector_bytes: int,
+    destination: Destination = OWN_MEMORY,
 ) -> Copy:
-    """How a value is copied to a place in other memory; one that is inline is computed there.
+    """How a value is copied to other memory; one that is inline is computed there.
 
     Copies of `threshold` nanoseconds are shared, 0: none.
     """
     nanoseconds = per_read(order.storage, node) + COPIED
     if order.storage.storage_of[node] is Storage.REGISTERS:
         return Copy(CopyForm.WRITTEN, Parallelism(nanoseconds, None))
-    if place.is_whole and order.is_stored_whole(node):
+    if destination.is_whole and order.is_stored_whole(node):
         return _moved(node, nanoseconds, threshold, vector_bytes)
-    if place.is_whole and order.is_flat(node):
+    if destination.is_whole and order.is_flat(node):
         return Copy(CopyForm.FLAT, _flat(node, nanoseconds, threshold))
-    return _turned(node, order, nanoseconds, threshold, vector_bytes, place)
+    return _turned(node, order, nanoseconds, threshold, vector_bytes, destination)
 
 
 def move_of(node: Node, threshold: int, vector_bytes: int) -> Copy:
@@ -105,7 +109,7 @@ def computed_copy(node: Node, order: MemoryOrder, threshold: int, vector_bytes: 
 
 def packed_copy(matrix: Node, order: MemoryOrder, vector_bytes: int) -> Copy:
     """How a transposed matrix is copied to panels, whose rows are neighbours."""
-    return _turned(matrix, order, 0.0, 0, vector_bytes, Place(is_whole=False))
+    return _turned(matrix, order, 0.0, 0, vector_bytes, Destination(is_whole=False))
 
 
 def _flat(node: Node, nanoseconds: float, threshold: int) -> Parallelism:
@@ -127,11 +131,11 @@ def _turned(
     nanoseconds: float,
     threshold: int,
     vector_bytes: int,
-    place: Place,
+    destination: Destination,
 ) -> Copy:
     """In tiles if it is a transposition of memory, else index by index."""
     axes = transposed_axes(node)
-    if axes is None or not place.has_rows or not order.is_stored_whole(node.operands[0]):
+    if axes is None or not destination.has_rows or not order.is_stored_whole(node.operands[0]):
         return Copy(CopyForm.INDICES, in_rows(nanoseconds, node.shape, threshold))
     lanes, extent = _tile_lanes(node, vector_bytes), node.shape[axes[0]]
     about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
