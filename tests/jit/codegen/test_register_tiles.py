@@ -14,6 +14,7 @@ from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
 
 TWO = """kernel
   %x: float32[n0,{size}] = input 0
@@ -142,6 +143,9 @@ ROWS = """kernel
 
 def test_rows_that_are_the_same_for_all(rng: np.random.Generator):
     assert str(scheduled(ROWS).strategy) == "register tiles of 48 of 144 elements"
+    shown = show_schedule(schedule_kernel(kernel_of(ROWS), TARGET))
+    assert "in every iteration of a tile: " in shown
+    assert "nest: " not in shown
     s, (x, y) = (
         rng.random((3, 48), np.float32),
         (rng.random(n, np.float32) for n in ((5, 48), (5, 3, 48))),

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from treadle.jit.kernel.ir import ArgTopK, Block, Loop, Node, Reduce, Result, op_of
+from treadle.jit.kernel.ir import ArgTopK, Block, Elementwise, Loop, Node, Reduce, Result, op_of
 from treadle.jit.kernel.traversal import word_of, words_of
 from treadle.jit.schedule.carried_storage import SingleBuffer, show_storage
 from treadle.jit.schedule.dependence import dependence_of
@@ -29,6 +29,7 @@ from treadle.jit.schedule.dependence_text import dependence_lines
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.index_set_splitting import count
 from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
+from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.schedule import Schedule
 from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
 from treadle.jit.schedule.storage import Storage
@@ -151,6 +152,11 @@ def _loop(node: Node, found: LoopSchedule, schedule: Schedule) -> Iterator[str]:
     for producer, (loop, why) in schedule.unsunk_producers.items():
         if loop is node:
             yield f"not sunk into it: {words_of([producer])}: {why}"
+    if isinstance(found.strategy, RegisterTiling):
+        computed = [each for each in node.op.body.nodes if isinstance(each.op, Elementwise)]
+        if computed:
+            yield f"in every iteration of a tile: {words_of(computed)}"
+        return
     yield from _nests(schedule.steps_of(node.op.body), node.op, schedule)
     inside = [each for each in schedule.concats.into if each.home is node.op.body]
     yield from (f"computed in the memory of its concat: {words_of([each])}" for each in inside)
@@ -162,6 +168,8 @@ def _storage_words(node: Node, number: int, schedule: Schedule) -> str:
     loop = op_of(node, Loop)
     state, after, reused = loop.states[number], loop.nexts[number], schedule.reused
     kept = schedule.order.carried[state]
+    if isinstance(schedule.loops[node].strategy, RegisterTiling) and not state.is_single:
+        return "registers, from and to memory once for each tile"
     if not isinstance(kept, SingleBuffer) or after is state:
         return show_storage(kept)
     saved = ", saved before others are" if after in reused.saved else ""
