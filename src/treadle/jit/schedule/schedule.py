@@ -13,7 +13,6 @@
     pipelines     loops that run together, each on a thread of its own
     blocks        for each block its fused nests and other nodes, in order
     parallelism   for each nest and reduction its vectors, and the axis that threads share
-    copies        the form of each value that is computed to memory index by index, or in tiles
     products      the way in which each product runs, and what threads share of it
     forms         the form of each reduction, and search for the best items
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
@@ -31,20 +30,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.ir import (
-    Block,
-    Concat,
-    Elementwise,
-    Iota,
-    Kernel,
-    Loop,
-    Node,
-    Reshape,
-    ScanSlice,
-    SymbolicDim,
-    View,
-    op_of,
-)
+from treadle.jit.kernel.ir import Block, Concat, Kernel, Loop, Node, SymbolicDim, op_of
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
@@ -105,7 +91,6 @@ class Schedule:
     pipelines: Pipelines
     blocks: Mapping[Block, tuple[Step, ...]]
     parallelism: Mapping[Step, Parallelism]
-    copies: Mapping[Node, Copy]
     products: Mapping[Node, ProductSchedule]
     forms: Mapping[Node, StepForm]
     thresholds: Mapping[Block, int]
@@ -163,8 +148,7 @@ class Schedule:
 
     def computed(self, node: Node) -> Copy:
         """How a value is computed to memory of its own from its operands' elements."""
-        found = self.copies.get(node)
-        return found or computed_copy(node, self.order, 0, self.vector_bytes)
+        return computed_copy(node, self.order, self._threshold(node.home), self.vector_bytes)
 
     def _threshold(self, block: Block | None) -> int:
         return 0 if block is None else self.thresholds.get(block, 0)
@@ -222,7 +206,6 @@ def schedule_kernel(
         found,
         blocks,
         parallelism,
-        dict(_copies(blocks, thresholds, order, target.vector_bytes)),
         products,
         forms,
         thresholds,
@@ -252,19 +235,6 @@ def _parallelism(
             if found is not None:
                 made[step] = found
     return made
-
-
-def _copies(
-    blocks: Mapping[Block, tuple[Step, ...]],
-    thresholds: Mapping[Block, int],
-    order: MemoryOrder,
-    vector_bytes: int,
-) -> Iterator[tuple[Node, Copy]]:
-    for block, steps in blocks.items():
-        for step in (each for each in steps if isinstance(each, Node)):
-            is_computed = isinstance(step.op, View | Reshape | Iota | ScanSlice | Elementwise)
-            if is_computed and order.storage.storage_of[step] is Storage.BUFFER:
-                yield step, computed_copy(step, order, thresholds[block], vector_bytes)
 
 
 def _is_divided(step: Step, concats: ConcatOperands) -> bool:

@@ -32,6 +32,7 @@ from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.schedule import Schedule
 from treadle.jit.schedule.stacked_loops import consumer_of, obstacle
+from treadle.jit.schedule.steps.copies import is_computed_copy
 from treadle.jit.schedule.storage import Storage
 
 _PLACES = {
@@ -94,8 +95,8 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
             yield _line(_KINDS[type(step.op)], words, _loops(step, schedule), timed)
         elif schedule.order.is_read_in_place(step):
             yield f"read in the memory of the data: {words_of([step])}"
-        elif step in schedule.copies:
-            yield _line("copy", [words_of([step])], schedule.copies[step].words(), timed)
+        elif is_computed_copy(step, schedule.order):
+            yield _line("copy", [words_of([step])], schedule.computed(step).words(), timed)
         elif step in schedule.parallelism:
             yield _line("copy", [words_of([step])], _loops(step, schedule), timed)
         elif timing is not None and not isinstance(step.op, Loop):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from treadle.ir import DType
-from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.ir import Elementwise, Iota, Node, Reshape, ScanSlice, View
 from treadle.jit.schedule.cost_model import COPIED, eighths_of, per_element, per_read
 from treadle.jit.schedule.layouts.memory_order import OWN_MEMORY, Destination, MemoryOrder
 from treadle.jit.schedule.parallelism import (
@@ -90,15 +90,16 @@ def copy_of(
     if order.storage.storage_of[node] is Storage.REGISTERS:
         return Copy(CopyForm.WRITTEN, Parallelism(nanoseconds, None))
     if destination.is_whole and order.is_stored_whole(node):
-        return _moved(node, nanoseconds, threshold, vector_bytes)
+        return move_of(node, threshold, vector_bytes, nanoseconds)
     if destination.is_whole and order.is_flat(node):
         return Copy(CopyForm.FLAT, _flat(node, nanoseconds, threshold))
     return _turned(node, order, nanoseconds, threshold, vector_bytes, destination)
 
 
-def move_of(node: Node, threshold: int, vector_bytes: int) -> Copy:
-    """How a copy of a value is moved from memory to memory, both in row-major order."""
-    return _moved(node, COPIED, threshold, vector_bytes)
+def is_computed_copy(node: Node, order: MemoryOrder) -> bool:
+    """Whether a value is computed to memory of its own, by no nest."""
+    is_buffer = order.storage.storage_of[node] is Storage.BUFFER
+    return is_buffer and isinstance(node.op, View | Reshape | Iota | ScanSlice | Elementwise)
 
 
 def computed_copy(node: Node, order: MemoryOrder, threshold: int, vector_bytes: int) -> Copy:
@@ -116,8 +117,11 @@ def _flat(node: Node, nanoseconds: float, threshold: int) -> Parallelism:
     return all_as_one(nanoseconds, node.size if node.is_static else None, threshold)
 
 
-def _moved(node: Node, nanoseconds: float, threshold: int, vector_bytes: int) -> Copy:
-    """By vectors if its size is known and one thread copies all of it at once."""
+def move_of(node: Node, threshold: int, vector_bytes: int, nanoseconds: float = COPIED) -> Copy:
+    """How a value is moved from memory to memory, both in row-major order.
+
+    By vectors if its size is known and one thread copies all of it at once.
+    """
     loops = _flat(node, nanoseconds, threshold)
     is_known = node.is_static and node.dtype is not DType.BOOL
     if is_known and not loops.is_shared and loops.chunk is None:
