@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -92,8 +92,25 @@ def _by_data(got: Columns, wanted: Columns, bounds: Bounds) -> Iterator[Match]:
 
 
 def fitted(got: Column, wanted: Column) -> tuple[Column, Column]:
-    """Both columns inside the same number of loops, where one is loose."""
-    return got.fitted(wanted.loops), wanted.fitted(got.loops)
+    """Both columns inside the same number of loops, where one is loose, and of known types."""
+    one, other = got.fitted(wanted.loops), wanted.fitted(got.loops)
+    return _typed(one, other), _typed(other, one)
+
+
+def is_raw_bytes(array: object) -> bool:
+    """Whether an array holds bytes alone, as files do for element types unknown to numpy."""
+    return isinstance(array, np.ndarray) and array.dtype.type is np.void and not array.dtype.names
+
+
+def _typed(column: Column, other: Column) -> Column:
+    """Raw bytes as elements of the other's type, or as whole numbers if that has none either."""
+    raw = column.made
+    if not isinstance(raw, np.ndarray) or not is_raw_bytes(raw):
+        return column
+    alike, width = other.rows(), raw.dtype.itemsize
+    fits = alike is not None and not is_raw_bytes(alike) and alike.dtype.itemsize == width
+    dtype = alike.dtype if alike is not None and fits else np.dtype(f"u{width}")
+    return replace(column, made=raw.view(dtype))
 
 
 def _kind(column: Column) -> Any:

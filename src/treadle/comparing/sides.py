@@ -12,9 +12,21 @@ import numpy as np
 
 from treadle import formats, passes, recording
 from treadle.arguments import expect_member, path_text, shown
+from treadle.comparing.matching import is_raw_bytes
 from treadle.comparing.runtimes import RUNTIMES, prepared_in, prepared_on
 from treadle.errors import InputError, InputTypeError
-from treadle.ir import Branch, Call, Function, Leaf, Loop, Model, Type, walk_block
+from treadle.ir import (
+    Branch,
+    Call,
+    Function,
+    Leaf,
+    Loop,
+    Model,
+    Type,
+    dtype_of,
+    show_array,
+    walk_block,
+)
 from treadle.recording import Prepare
 from treadle.session import InferenceSession
 from treadle.sources import valid
@@ -127,18 +139,47 @@ def columns_of(arrays: Mapping[str, np.ndarray]) -> list[Column]:
     are those of loops.
     """
     found = []
-    for name, array in arrays.items():
+    for name, given in arrays.items():
         if name.endswith(("@at", "@lengths")):
             continue
         path, _, last = name.rpartition("/")
-        numbers = arrays.get(f"{name}@at")
-        if numbers is not None and len(numbers) != len(array):
-            raise InputError(
-                f"{name} has {len(array)} rows and {name}@at {len(numbers)}; wanted as many"
-            )
+        array = _known(name, given)
+        numbers = _numbers(name, array, arrays.get(f"{name}@at"))
         if not array.ndim:
             found.append(Column(path, last, array[None]))
             continue
         extents = () if numbers is not None else array.shape[:1]
         found.append(Column(path, last, array, numbers, extents, is_loose=numbers is None))
     return found
+
+
+_RAW_BYTES = (1, 2, 4, 8)
+_MOST_ITERATIONS = 2**31
+
+
+def _known(name: str, array: np.ndarray) -> np.ndarray:
+    """The array in the machine's byte order; raises InputError for elements that no model has.
+
+    Raw bytes are elements of a type unknown to numpy: `fitted` gives them a type.
+    """
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8", "backslashreplace")
+    if array.dtype.kind in "iufc":
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    is_raw = is_raw_bytes(array) and array.dtype.itemsize in _RAW_BYTES
+    if not is_raw and (is_raw_bytes(array) or dtype_of(array.dtype) is None):
+        raise InputError(f"{name} has elements of {array.dtype}, which no value of a model has")
+    return array
+
+
+def _numbers(name: str, array: np.ndarray, given: np.ndarray | None) -> np.ndarray | None:
+    """The iteration numbers of the rows; raises InputError unless there is one for each."""
+    if given is None:
+        return None
+    is_table = given.ndim == 2 and given.dtype.kind in "iu"
+    if not array.ndim or not is_table or len(given) != len(array):
+        shapes = f"{show_array(array)} and {name}@at {show_array(given)}"
+        raise InputError(f"{name} is {shapes}; wanted int64[rows, loops] for as many rows")
+    if given.size and not 0 <= int(given.min()) <= int(given.max()) < _MOST_ITERATIONS:
+        raise InputError(f"{name}@at has numbers that are no iterations: {given.min()}")
+    return given.astype(np.int64, copy=False)

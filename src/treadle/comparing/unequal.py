@@ -45,8 +45,7 @@ def first_unequal(got: Column, wanted: Column, bounds: Bounds) -> Unequal | None
     count = min(len(got), len(wanted))
     same_at = count
     if got.numbers is not None or wanted.numbers is not None or got.extents != wanted.extents:
-        apart = (got.at[:count] != wanted.at[:count]).any(axis=1)
-        same_at = int(apart.argmax()) if apart.any() else count
+        same_at = _common_rows(got.at[:count], wanted.at[:count])
     row = _first_row(got, wanted, same_at, bounds)
     if row is not None:
         at = tuple(int(n) for n in wanted.at[row])
@@ -54,6 +53,14 @@ def first_unequal(got: Column, wanted: Column, bounds: Bounds) -> Unequal | None
     if same_at == len(got) == len(wanted):
         return None
     return _missing(got, wanted, same_at)
+
+
+def _common_rows(got: np.ndarray, wanted: np.ndarray) -> int:
+    """The number of rows before the first of different iterations."""
+    if got.shape != wanted.shape:
+        return 0
+    apart = (got != wanted).any(axis=1)
+    return int(apart.argmax()) if apart.any() else len(got)
 
 
 def _missing(got: Column, wanted: Column, row: int) -> Unequal:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ class Column:
         if not self.is_loose or not isinstance(self.made, np.ndarray) or self.made.ndim < loops:
             return self
         extents, shape = self.made.shape[:loops], self.made.shape[loops:]
-        rows = self.made.reshape(int(np.prod(extents)), *shape)
+        rows = self.made.reshape(prod(extents), *shape)
         return replace(self, made=rows, extents=extents, is_loose=False)
 
     def shifted(self, start: int, loop: int = 0) -> Column:
@@ -141,7 +142,7 @@ class Column:
         if not self.loops:
             return rows[0] if len(rows) == 1 else rows
         extents = tuple(int(each) + 1 for each in self.at.max(axis=0, initial=-1))
-        if len(rows) != np.prod(extents):
+        if len(rows) != prod(extents):
             return rows
         in_order = np.indices(extents).reshape(len(extents), -1).T
         is_dense = np.array_equal(self.at, in_order)
