@@ -15,6 +15,7 @@ import pytest
 import treadle
 from treadle import LoadLimitExceeded, LoadLimits, limits
 from treadle.limits import without_collection
+from treadle.tracing import read_npz
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "local": 1]>'
 
@@ -157,6 +158,24 @@ def test_an_archive_that_unpacks_to_much_more_is_refused(tmp_path):
     refused = told("run", path, "--input", data, "--limit", f"bytes={2**20}")
     assert refused.returncode == 1
     assert "bytes" in refused.stderr
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(2**27, True), (2**29, False)])
+def test_a_small_archive_of_hundreds_of_megabytes_of_zeros_is_refused(size, is_read, tmp_path):
+    data = tmp_path / "x.npz"
+    header = {"descr": "|u1", "fortran_order": False, "shape": (size,)}
+    with (
+        zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w") as entry,
+    ):
+        np.lib.format.write_array_header_1_0(entry, header)
+        for _ in range(size // 2**20):
+            entry.write(bytes(2**20))
+    if is_read:
+        assert read_npz(data)["x"].size == size
+        return
+    with pytest.raises(treadle.InputError, match=r"unpacks to .* times what it holds"):
+        read_npz(data)
 
 
 @pytest.mark.parametrize("form", ["text", "bytes", "ir", "weights"])

@@ -19,7 +19,7 @@ from treadle.files import replaced_file
 from treadle.limits import spend
 from treadle.tracing.columns import Column
 
-_ALWAYS_UNPACKED = 2**30
+_ALWAYS_UNPACKED = 2**28
 _USUAL_RATIO = 200
 Content = TypeVar("Content")
 
