@@ -92,3 +92,28 @@ def test_a_bug_is_told_where_no_file_can_be_opened(monkeypatch):
     monkeypatch.setattr(formats, "read", fail)
     with pytest.raises(InternalError, match=r"treadle \?, numpy \?"):
         treadle.load("m.onnx")
+
+
+def test_what_is_nested_too_deeply_for_python_exceeds_the_depth(monkeypatch):
+    functions = "".join(
+        f"""<domain: "local", opset_import: ["" : 21, "local" : 1]> f{k} (a) => (c) {{
+            c = {f"local.f{k + 1}" if k < 600 else "Relu"} (a) }}"""
+        for k in range(601)
+    )
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+    g (float[2] x) => (float[2] y) {{ y = local.f0 (x) }} {functions}"""
+    for debugging in ("", "1"):
+        monkeypatch.setenv("TREADLE_DEBUG", debugging)
+        with pytest.raises(
+            treadle.LoadLimitExceeded, match=r"nested too deeply .*LoadLimits\.depth"
+        ):
+            treadle.infer(text, limits=treadle.LoadLimits(depth=None))
+
+
+def test_a_recursion_error_of_the_caller_passes(monkeypatch):
+    def listener(_event):
+        raise RecursionError("the caller's own")
+
+    monkeypatch.delenv("TREADLE_DEBUG")
+    with pytest.raises(RecursionError, match="the caller's own"):
+        a_session().run(None, FEED, listener=listener)

@@ -4,30 +4,40 @@ Every public function is `public`. An exception of another kind that reaches it 
 it leaves as InternalError, which names the place and what to report, with the exception itself as
 its cause. `TREADLE_DEBUG=1` lets it through as it is. MemoryError and KeyboardInterrupt always
 pass, and so do warnings that a filter of the caller's made errors, and what the caller's own
-functions raised (`Callback`). Arguments that a function does not take raise InputTypeError.
+functions raised (`Callback`). A RecursionError becomes LoadLimitExceeded. Arguments that a function
+does not take raise InputTypeError.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from treadle.errors import InputTypeError, InternalError, TreadleError, did_you_mean
+from treadle.errors import (
+    InputTypeError,
+    InternalError,
+    LoadLimitExceeded,
+    TreadleError,
+    did_you_mean,
+)
 from treadle.ort_exceptions import join_peers
 
 __all__ = [
     "Callback",
     "internal_error",
+    "is_callers",
     "is_debugging",
     "is_interrupt",
     "may_pass",
     "place_of",
     "public",
+    "too_deep",
     "versions",
 ]
 
@@ -65,9 +75,14 @@ class Callback:
 def may_pass(error: Exception) -> bool:
     """Whether an exception may leave a public function unchanged."""
     join_peers(error)
-    if isinstance(error, TreadleError | MemoryError | Warning) or hasattr(error, _MARK):
+    if isinstance(error, TreadleError | MemoryError | Warning) or is_callers(error):
         return True
     return is_debugging()
+
+
+def is_callers(error: Exception) -> bool:
+    """Whether a function of the caller raised it."""
+    return hasattr(error, _MARK)
 
 
 def is_interrupt(error: BaseException | None) -> bool:
@@ -86,6 +101,16 @@ def internal_error(error: BaseException, what: str) -> InternalError:
     return InternalError(
         f"{what} failed inside treadle, which is a bug of treadle: {kind} (in {place_of(error)})."
         f" Please report it with the model and this line: {versions()}"
+    )
+
+
+def too_deep(what: str) -> LoadLimitExceeded:
+    """The error for what is nested deeper than Python lets a function call itself."""
+    most = sys.getrecursionlimit()
+    return LoadLimitExceeded(
+        f"{what} met something that is nested too deeply for Python's recursion limit of {most};"
+        f" lower LoadLimits.depth (--limit depth=N), which refuses it before, or raise that limit"
+        f" with sys.setrecursionlimit"
     )
 
 
@@ -123,6 +148,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except Exception as error:
             name = function.__qualname__.removesuffix(".__init__")
+            if isinstance(error, RecursionError) and not is_callers(error):
+                raise too_deep(name) from error
             if isinstance(error, TypeError) and not isinstance(error, TreadleError):
                 _expect_fitting(function, name, args, kwargs)
             if may_pass(error):

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import click
 
-from treadle.boundary import internal_error, is_interrupt, may_pass
+from treadle.boundary import internal_error, is_interrupt, may_pass, too_deep
 from treadle.cli.options import MODEL, common_options
 from treadle.cli.output import Settings, echo_json, settings, visible
 from treadle.errors import InvalidModel, LoadError, TreadleError
@@ -112,6 +112,9 @@ class Verb(WholeSummary):
             raise
         except KeyboardInterrupt:
             raise Interrupted from None
+        except RecursionError as error:
+            fault: TreadleError = too_deep(f"treadle {self.name}")
+            raise Failure(fault, bool(ctx.params.get("as_json"))) from error
         except Exception as error:
             if is_interrupt(error):
                 raise Interrupted from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle import ops, passes
+from treadle.boundary import is_callers
 from treadle.errors import RunError
 from treadle.execution.block import prepare_block_plan
 from treadle.execution.named_call import call_by_name
@@ -74,6 +75,8 @@ class Program:
         except MemoryError:
             pass  # release the values before formatting the message needs memory
         except RecursionError as error:
+            if is_callers(error):
+                raise
             reason = "bodies are nested deeper than Python's recursion limit allows"
             raise RunError(reason, self.path) from error
         raise RunError("there is not enough memory", self.path)
