@@ -89,9 +89,13 @@ def test_a_bound_of_bytes_on_a_growing_stack_sequence_and_string():
     sequence = looping(body, [Iteration(), Carried()])
     with pytest.raises(LimitExceeded, match="hold 48 bytes"):
         run(sequence, i64(99), [], context=limited(bytes=40))
+    text = np.array("a", object)
     body = body_of("s", lambda b, s: (None, b.leaf("StringConcat", 20, s, s)))
     with pytest.raises(LimitExceeded, match="would have 128 bytes"):
-        run(looping(body, [Carried()]), i64(99), np.array("a", object), context=limited(bytes=100))
+        run(looping(body, [Carried()]), i64(99), text, context=limited(bytes=100))
+    stack = looping(body_of("s", lambda b, s: (None, s, s)), [Carried()], stacks=[Stacked()])
+    with pytest.raises(LimitExceeded, match="hold 108 bytes"):
+        run(stack, i64(99), text, context=limited(bytes=100))
 
 
 def test_memory_of_nested_loops_is_summed():
