@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,12 @@ _MAPPED = 2**22
 def content_of(path: Path) -> np.ndarray:
     """The bytes of a file as uint8, read-only: a copy of a short file, a map of a long one.
 
-    Raises OSError if the file cannot be read.
+    Raises OSError if the file cannot be read, or is a pipe or a device, which may have no end.
     """
-    if path.stat().st_size >= _MAPPED:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if found.st_size >= _MAPPED:
         return np.memmap(path, np.uint8, mode="r")
     content = np.fromfile(path, np.uint8)
     content.flags.writeable = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +120,23 @@ def test_a_short_file_that_is_cut_off_later_stays(tmp_path: Path) -> None:
     path.with_suffix(".bin").write_bytes(b"")
     (found,) = treadle.InferenceSession(model).run(None, {"x": np.zeros(3, np.float32)})
     assert found.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_weights_that_are_no_regular_file_are_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    treadle.save(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y)
+        <float[2] w = {1, 2}> { y = Add (x, w) }""",
+        path,
+    )
+    weights = path.with_suffix(".bin")
+    weights.unlink()
+    if kind == "pipe":
+        os.mkfifo(weights)
+    elif kind == "device":
+        weights.symlink_to("/dev/zero")
+    else:
+        weights.mkdir()
+    with pytest.raises(DataError, match="not a regular file"):
+        treadle.load(path)
