@@ -99,6 +99,10 @@ def test_attribute_references_of_a_function_are_not_folded():
     assert not ops.is_repeatable(leaf("Wibble", 1, 0, blocks={"body": Block()}))
 
 
+def test_an_array_of_other_objects_is_no_reason_to_fail():
+    assert fold("Identity", 16, np.array([None, 3], object), exact=False) is not None
+
+
 def test_long_texts_are_not_folded():
     short, long = np.array(["ab"], object), np.array(["ab" * 1000], object)
     (found,) = fold("StringConcat", 20, short, short, exact=False)

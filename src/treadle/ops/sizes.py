@@ -176,8 +176,8 @@ def _joined_text(operands: Sequence[Any], given: Given) -> float:
 
 
 def characters(texts: np.ndarray) -> int:
-    """The number of characters of an array of text."""
-    return sum(map(len, texts.ravel().tolist()))
+    """The number of characters of an array of text, which may hold other objects."""
+    return sum(len(each) for each in texts.ravel().tolist() if isinstance(each, str | bytes))
 
 
 def _split_text(operands: Sequence[Any], given: Given) -> float:
