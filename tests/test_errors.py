@@ -47,6 +47,32 @@ def test_an_error_pickles(error: errors.TreadleError, again) -> None:
     assert vars(found) == vars(error)
 
 
+LINES = {
+    "LoadError": lambda name: errors.LoadError(f"{name} is no model:", [FINDING, FINDING]),
+    "InvalidModel": lambda name: errors.InvalidModel(f"{name} cannot run:", [FINDING, FINDING]),
+    "Unsupported": lambda name: errors.Unsupported.of(name, "nobody runs it:", [FINDING] * 2),
+    "InputError": lambda name: errors.InputError(f"{name} does not fit:", [name, "b"]),
+    "ComparisonError": lambda name: errors.ComparisonError(f"not {name}:", ["a", name]),
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_the_lines_of_an_error_are_its_own_and_never_those_of_a_name(kind: str) -> None:
+    lines = str(LINES[kind]("x\ny\x1b[31m\u202e")).split("\n")
+    assert len(lines) == 3
+    assert all(line.startswith("  ") for line in lines[1:])
+    assert "".join(lines).isprintable()
+    assert r"x\ny\x1b[31m\u202e" in "".join(lines)
+
+
+@pytest.mark.parametrize("error", EACH, ids=lambda error: type(error).__name__)
+def test_a_name_with_a_line_break_feigns_no_line(error: errors.TreadleError) -> None:
+    kind = type(error)
+    made = kind("x\ny\x07", 1, "z\x1b") if kind is errors.Unsupported else kind("x\ny\x07")
+    assert str(made).isprintable()
+    assert str(pickle.loads(pickle.dumps(made))) == str(made)
+
+
 def test_a_fault_of_an_argument_is_a_value_error_and_one_of_its_type_a_type_error() -> None:
     session = treadle.InferenceSession(
         '<ir_version: 10, opset_import: ["" : 21]>\ng (float x) => (y) { y = Neg (x) }'

@@ -109,7 +109,13 @@ class Findings(list[Finding]):
 
 
 class TreadleError(Exception):
-    """The root of every error treadle raises on purpose. They pickle, whatever their arguments."""
+    """The root of every error treadle raises on purpose. They pickle, whatever their arguments.
+
+    The message is one line, with escapes for line breaks in names; `lines` follow it, indented.
+    """
+
+    def __init__(self, message: object = "", lines: Iterable[object] = ()) -> None:
+        super().__init__("\n  ".join(visible(str(each)) for each in (message, *lines)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.plain_class(), self.args), self.__dict__ or None
@@ -160,15 +166,11 @@ def or_nearest(name: str, candidates: Collection[str]) -> str:
     return f'; did you mean "{close}"?' if close else ""
 
 
-def _with_findings(message: str, findings: Sequence[Finding]) -> str:
-    return "\n  ".join([message, *map(str, findings)])
-
-
 class LoadError(TreadleError):
     """The source is not a model treadle can read; `findings` list every reason."""
 
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
-        super().__init__(_with_findings(message, findings))
+        super().__init__(message, findings)
         self.findings = tuple(findings)
 
 
@@ -184,24 +186,31 @@ class InvalidModel(TreadleError):
     """The model breaks rules that stop a session; `findings` list every one."""
 
     def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
-        super().__init__(_with_findings(message, findings))
+        super().__init__(message, findings)
         self.findings = tuple(findings)
 
 
 class Unsupported(TreadleError):
     """The model may be right, but nothing here can run, or write, this operator."""
 
-    def __init__(self, op: str, version: int | None, why: str, path: str = "") -> None:
+    def __init__(
+        self,
+        op: str,
+        version: int | None,
+        why: str,
+        path: str = "",
+        lines: Iterable[object] = (),
+    ) -> None:
         where = f"{path}: " if path else ""
         named = f"{op}-{version}" if version is not None else op
-        super().__init__(visible(f"{where}{named}: {why}"))
+        super().__init__(f"{where}{named}: {why}", lines)
         self.op, self.version, self.why, self.path = op, version, why, path
         self.findings: tuple[Finding, ...] = ()
 
     @classmethod
     def of(cls, op: str, why: str, findings: Sequence[Finding]) -> Unsupported:
         """The error of several steps; `findings` list every reason."""
-        error = cls(op, None, _with_findings(why, findings))
+        error = cls(op, None, why, lines=findings)
         error.findings = tuple(findings)
         return error
 
@@ -229,7 +238,7 @@ class RunError(TreadleError):
         self.path, self.iterations, self.reason = path, tuple(iterations), message
         at = ", ".join(f"iteration {i}" for i in self.iterations)
         where = ", ".join(part for part in (path, at) if part)
-        super().__init__(visible(f"{where}: {message}" if where else message))
+        super().__init__(f"{where}: {message}" if where else message)
 
 
 class KernelError(RunError):

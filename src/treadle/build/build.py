@@ -273,8 +273,8 @@ def _refused(found: Leaving) -> Unsupported:
     advice = (
         'kind="ort" compiles the parts that native code has, and leaves the rest to onnxruntime'
     )
-    why = "\n  ".join(["the model cannot be a C library:", *found.reasons, advice])
-    return Unsupported("a C library", None, why)
+    reasons = (*found.reasons, advice)
+    return Unsupported("a C library", None, "the model cannot be one:", lines=reasons)
 
 
 def _with_loops_of_its_own(model: Model) -> Model:

@@ -104,7 +104,7 @@ def run_tool(command: Sequence[str]) -> None:
         raise ConfigurationError(f"{command[0]} cannot be run: {error}") from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
-        raise ConfigurationError(f"{Path(command[0]).name} failed:\n{said[:2000]}")
+        raise ConfigurationError(f"{Path(command[0]).name} failed:", said[:2000].splitlines())
 
 
 def link_operators(named: NamedTarget, folder: Path) -> Path:

@@ -73,8 +73,8 @@ def operators_of(
     parts = partition_of(model, typings, declared)
     if not parts.leaving:
         reasons = parts.reasons or ("it has no loop",)
-        why = "\n  ".join(["no part of the model can be an operator:", *reasons])
-        raise Unsupported("an operator of onnxruntime", None, why)
+        why = "no part of the model can be one:"
+        raise Unsupported("an operator of onnxruntime", None, why, lines=reasons)
     found = {
         region: Library(
             f"{name}_{number}",

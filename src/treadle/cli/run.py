@@ -108,7 +108,7 @@ def run(
     of_that = f", {show_seconds(compiling)} of it compiling" if compiling else ""
     note(f"ran in {show_seconds(ran.seconds)}{of_that}")
     if differences:
-        found = show_differences(differences).replace("\n", "\n  ")
-        raise ComparisonError(f"the outputs are not those of {expected}:\n  {found}")
+        found = show_differences(differences).splitlines()
+        raise ComparisonError(f"the outputs are not those of {expected}:", found)
     if expected is not None:
         echo(f"the outputs are those of {expected}")

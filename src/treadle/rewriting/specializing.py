@@ -110,5 +110,4 @@ def _agree(model: Model, extents: Mapping[str, int]) -> None:
     blocking = [str(each) for each in found if each.blocks]
     if blocking:
         given_ = ", ".join(f"{name}={extent}" for name, extent in extents.items())
-        listed = "\n  ".join(blocking)
-        raise InputError(f"the model does not fit {given_ or 'these inputs'}:\n  {listed}")
+        raise InputError(f"the model does not fit {given_ or 'these inputs'}:", blocking)
