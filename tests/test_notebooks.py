@@ -1,6 +1,7 @@
 """Representations in notebooks and the interactive Python: a line, bounded text, HTML."""
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import treadle
@@ -70,3 +71,11 @@ def test_findings_are_a_table() -> None:
     text = treadle.check(SMOOTH.replace("Concat <axis = 0>", "Concat"))._repr_html_()
     assert text.startswith("<table>")
     assert "CF209" in text
+
+
+def test_a_name_with_a_line_break_is_no_line_of_the_repr() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float x) => (float y) { y = Neg (x) }'
+    )
+    proto.graph.name = proto.graph.node[0].output[0] = proto.graph.output[0].name = "a\nb\x1b[31m"
+    assert repr(treadle.load(proto)).isprintable()

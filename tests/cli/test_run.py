@@ -4,6 +4,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import onnx.parser
 import pytest
 
 from tests.cli.conftest import Treadle
@@ -233,3 +234,18 @@ def test_progress_of_a_long_loop(treadle: Treadle, tmp_path: Path) -> None:
     assert done.data["outputs"]["s"] == 9000 * 8999 // 2
     done = treadle("run", model, "-i", "n=9000", "--progress")
     assert str(9000 * 8999 // 2) in done.out
+
+
+def test_a_name_with_a_line_break_feigns_no_line_of_a_trace(
+    treadle: Treadle, tmp_path: Path
+) -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float x) => (float y) { y = Neg (x) }'
+    )
+    proto.graph.node[0].output[0] = proto.graph.output[0].name = "a\nmain y = 7\x1b[31m"
+    onnx.save(proto, tmp_path / "model.onnx")
+    done = treadle("run", tmp_path / "model.onnx", "-i", "x=4", "--trace", "*")
+    assert done.code == 0
+    lines = (done.out + done.err).splitlines()
+    assert not any(line.startswith("main y = 7") for line in lines)
+    assert any(r"main a\nmain y = 7\x1b[31m = float32[] -4" in line for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.ir import Model
+from treadle.messages import visible
 from treadle.report import as_data
 from treadle.tracing import (
     BranchTaken,
@@ -39,7 +40,7 @@ def listener(selector: Selector, model: Model, report: Report) -> Listener:
         picked = known.get((item.path, item.name))
         line = _line(event) if (selector.picks(item) if picked is None else picked) else ""
         if line:
-            report(line, _data(event))
+            report(visible(line), _data(event))
 
     return hear
 

@@ -9,7 +9,7 @@ from treadle.ir.shown import FORMS
 from treadle.ir.types import show_type
 from treadle.ir.values import Value
 from treadle.ir.walk import bodies, walk
-from treadle.messages import brief, join_words
+from treadle.messages import brief, join_words, visible
 
 _MOST_LINES = 200
 _MOST_BLOCKS = 60
@@ -22,7 +22,7 @@ def model_line(model: Model) -> str:
     inputs, outputs = (join_words(_names(vs), 4) for vs in (model.main.params, model.main.results))
     name = brief(model.main.name, _LONGEST)
     words = f"inputs {brief(inputs, _LONGEST)}; outputs {brief(outputs, _LONGEST)}"
-    return f'<Model "{name}": {count:,} {"node" if count == 1 else "nodes"}; {words}>'
+    return visible(f'<Model "{name}": {count:,} {"node" if count == 1 else "nodes"}; {words}>')
 
 
 def model_text(model: Model) -> str:
