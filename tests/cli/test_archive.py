@@ -11,6 +11,7 @@ import pytest
 
 from treadle.cli.archive import read_archive, read_array, write_archive
 from treadle.cli.feeds import assignment
+from treadle.errors import InputError
 from treadle.ir import DType, Tensor
 
 VALUES = {"x": np.arange(6.0).reshape(2, 3), "s": [np.ones(1), np.ones(2)], "t": np.array(["a"])}
@@ -97,3 +98,9 @@ def test_a_number_in_a_key_of_any_length(tmp_path):
 def test_a_value_that_is_not_json(value):
     with pytest.raises(click.UsageError, match="is no value for input"):
         assignment(f"x={value}", {"x": Tensor(DType.FLOAT32, (1,))})
+
+
+def test_an_archive_is_not_written_to_a_device(tmp_path: Path) -> None:
+    (tmp_path / "y.npz").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="not a regular file"):
+        write_archive(tmp_path / "y.npz", {"y": np.zeros(2)})

@@ -139,3 +139,48 @@ def test_an_unknown_runtime() -> None:
 
 def test_sarif_is_plain_data(treadle: Treadle, hides: Path) -> None:
     assert json.loads(treadle("check", hides, "--sarif").out)["$schema"].endswith("2.1.0.json")
+
+
+DEEP = "[" * 100_000
+SETTINGS = {
+    "deep": ("--config", f"select = {DEEP}", "is no TOML"),
+    "endless": ("--config", Path("/dev/zero"), "goes on after"),
+    "deep baseline": ("--baseline", f'{{"version": 1, "findings": {DEEP}', "is not a baseline"),
+    "endless baseline": ("--baseline", Path("/dev/zero"), "goes on after"),
+    "infinite count": (
+        "--baseline",
+        '{"version": 1, "findings": '
+        '[{"file": "a", "code": "b", "path": "c", "values": [], "count": 1e999}]}',
+        "is not a baseline",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_settings_and_baselines_that_are_none(
+    treadle: Treadle, folder: Path, tmp_path: Path, case: str
+) -> None:
+    option, content, told = SETTINGS[case]
+    file = tmp_path / "given.toml"
+    if isinstance(content, Path):
+        file.symlink_to(content)
+    else:
+        file.write_text(content)
+    done = treadle("check", folder / "newton.onnxtxt", option, file)
+    assert done.code == 2
+    assert told in done.err
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), LookupError("a bug")])
+def test_an_error_while_options_are_read_is_told_in_a_line(
+    treadle: Treadle, folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.delenv("TREADLE_DEBUG", raising=False)
+    monkeypatch.setattr("treadle.cli.checking.settings.read_settings", fail)
+    done = treadle("check", folder / "newton.onnxtxt")
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert done.err.startswith("Error: ")

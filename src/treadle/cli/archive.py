@@ -47,7 +47,9 @@ def _read(path: Path, read: Callable[[Path], Content]) -> Content:
 
 
 def write_archive(path: Path, values: Mapping[str, object]) -> None:
-    """Write the values to an .npz file."""
+    """Write the values to an .npz file; raises InputError for a pipe or a device."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file")
     arrays: dict[str, np.ndarray] = {}
     for name, value in values.items():
         arrays |= _keys(name, value)

@@ -13,7 +13,7 @@ import click
 
 import treadle
 from treadle.cli.output import show_error
-from treadle.cli.verb import Interrupted
+from treadle.cli.verb import Interrupted, exception_of
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Look": ("demo", "inspect", "infer", "explain", "trace", "debug", "expose", "report"),
@@ -66,6 +66,12 @@ class _Verbs(click.Group):
         except click.Abort:
             show_error(Interrupted())
             sys.exit(Interrupted.exit_code)
+        except Exception as error:  # of an option: a command tells of its own
+            told = exception_of(error, "treadle")
+            if told is None:
+                raise
+            show_error(told)
+            sys.exit(told.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -27,10 +27,21 @@ __all__ = [
     "feed_options",
     "output_option",
     "piped_model",
+    "read_text",
     "values_option",
 ]
 
+_LONGEST_TEXT = 2**26
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def read_text(file: Path) -> str:
+    """The text of a file of settings; raises UsageError for one that is far too long."""
+    with file.open(encoding="utf-8") as opened:
+        text = opened.read(_LONGEST_TEXT + 1)
+    if len(text) > _LONGEST_TEXT:
+        raise click.UsageError(f"{file} goes on after {_LONGEST_TEXT} characters")
+    return text
 
 
 class Piped(bytes):

@@ -22,6 +22,7 @@ __all__ = [
     "WholeSummary",
     "compile_option",
     "engines_option",
+    "exception_of",
     "json_option",
     "model_argument",
 ]
@@ -44,6 +45,17 @@ class Failure(click.ClickException):
         findings = self.error.findings if isinstance(self.error, LoadError | InvalidModel) else ()
         kind, message = type(self.error).__name__, self.message
         echo_json({"error": {"kind": kind, "message": message, "findings": as_data(findings)}})
+
+
+def exception_of(error: Exception, what: str, as_json: bool = False) -> click.ClickException | None:
+    """What the command line says of an error; None if the error passes as it is."""
+    if isinstance(error, TreadleError | MemoryError):
+        return Failure(error, as_json)
+    if is_interrupt(error):
+        return Interrupted()
+    if isinstance(error, RecursionError):
+        return Failure(too_deep(what), as_json)
+    return None if may_pass(error) else Failure(internal_error(error, what), as_json)
 
 
 class Interrupted(click.ClickException):
@@ -102,8 +114,6 @@ class Verb(WholeSummary):
         try:
             with _logged(given.verbose), within(limits):
                 return super().invoke(ctx)
-        except (TreadleError, MemoryError) as error:
-            raise Failure(error, bool(ctx.params.get("as_json"))) from error
         except OSError as error:
             if error.filename is None:  # of standard output: `main` tells
                 raise
@@ -112,16 +122,12 @@ class Verb(WholeSummary):
             raise
         except KeyboardInterrupt:
             raise Interrupted from None
-        except RecursionError as error:
-            fault: TreadleError = too_deep(f"treadle {self.name}")
-            raise Failure(fault, bool(ctx.params.get("as_json"))) from error
         except Exception as error:
-            if is_interrupt(error):
-                raise Interrupted from None
-            if may_pass(error):
+            as_json = bool(ctx.params.get("as_json"))
+            told = exception_of(error, f"treadle {self.name}", as_json)
+            if told is None:
                 raise
-            fault = internal_error(error, f"treadle {self.name}")
-            raise Failure(fault, bool(ctx.params.get("as_json"))) from error
+            raise told from error
         finally:
             settings.reset(token)
 

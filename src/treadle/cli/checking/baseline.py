@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from treadle.cli.options import read_text
 from treadle.errors import Finding
 from treadle.formats import read
 from treadle.ir import Model, block_values, walk
@@ -42,12 +43,12 @@ class Baseline:
     def read(cls, file: Path) -> Baseline:
         """Read the baseline of a file; raises UsageError if it is missing or malformed."""
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(read_text(file))
             entries = content["findings"] if content["version"] == _VERSION else None
             left = Counter({_key(entry): int(entry["count"]) for entry in entries or ()})
         except FileNotFoundError:
             raise click.UsageError(f"{file} does not exist; --update-baseline writes it") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise click.UsageError(f"{file} is not a baseline of treadle check") from None
         if entries is None:
             raise click.UsageError(f"{file} was written by another version; --update-baseline")

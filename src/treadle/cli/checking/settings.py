@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from treadle.cli.options import read_text
 from treadle.errors import did_you_mean
 
 __all__ = ["KEYS", "read_settings"]
@@ -58,8 +59,8 @@ def _nearest(start: Path) -> Path | None:
 def _table(file: Path, *, is_chosen: bool) -> dict[str, Any] | None:
     """The table of the file; None for a pyproject.toml that has none."""
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(read_text(file))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         if file.name == "pyproject.toml" and not is_chosen:
             return None
         raise click.UsageError(f"{file} is no TOML: {error}") from None
