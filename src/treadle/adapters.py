@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from treadle.boundary import public
 from treadle.errors import InputError
 
 __all__ = ["LoraAdapter"]
@@ -16,6 +17,7 @@ class LoraAdapter:
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
 
+    @public
     def Load(self, path: str | os.PathLike[str]) -> None:  # noqa: N802  # onnxruntime's name
         """Read a file, as `AdapterFormat.export_adapter` writes it; raises InputError."""
         from treadle import delegate

@@ -217,6 +217,7 @@ def get_available_providers() -> list[str]:
     return delegate.available_providers()
 
 
+@public
 def set_seed(seed: int) -> None:
     """Seed the random operators that have no seed of their own.
 
@@ -233,6 +234,7 @@ def set_seed(seed: int) -> None:
     ops.set_seed(number)
 
 
+@public
 def set_default_logger_severity(severity: int) -> None:
     """Set onnxruntime's log level on stderr: 0 everything, 2 warnings, 3 errors, 4 fatal errors.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle import markup
+from treadle.boundary import public
 from treadle.comparing.growth import largest_errors
 from treadle.comparing.matching import How, Match, is_called
 from treadle.comparing.unequal import Element
@@ -99,6 +100,7 @@ class Comparison:
     def __bool__(self) -> bool:
         return not self.outputs and self.first is None
 
+    @public
     def growth(self, name: str) -> np.ndarray:
         """The largest absolute error of a value in each iteration of the outermost loop."""
         pair = next((m for m in self.matches if is_called(m.wanted, name)), None)

@@ -229,14 +229,17 @@ class SessionOptions(CheckedFields):
         delegate.Options(libraries=(library,)).session_options()
         self.custom_ops_libraries.append(library)
 
+    @public
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""
         add_entry(self.config_entries, key, value)
 
+    @public
     def get_session_config_entry(self, key: str) -> str:
         """Return one of the configuration entries; raises ConfigurationError if it was not set."""
         return look_up("SessionOptions", self.config_entries, key)
 
+    @public
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
         """Fix the extent of every dim of this name: feeds must have it, and code may rely on it.
 
@@ -245,11 +248,13 @@ class SessionOptions(CheckedFields):
         key = str(converted("the dim's name", name, TEXT))
         self.dims_by_name[key] = dim_extent(value)
 
+    @public
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
         """Fix the extent of every dynamic dim of an input with this denotation ("DATA_BATCH")."""
         key = str(converted("the denotation", denotation, TEXT))
         self.dims_by_denotation[key] = dim_extent(value)
 
+    @public
     def add_initializer(self, name: str, value: Any) -> None:
         """Replace the data of the model's initializer of this name by an OrtValue or array.
 
@@ -258,6 +263,7 @@ class SessionOptions(CheckedFields):
         """
         _add(self.initializers, name, value)
 
+    @public
     def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
         """Supply the data of initializers that the model stores in external files.
 
@@ -271,6 +277,7 @@ class SessionOptions(CheckedFields):
         for name, value in zip(names, values, strict=True):
             _add(self.external_initializers, name, value)
 
+    @public
     def add_external_initializers_from_files_in_memory(
         self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
     ) -> None:
@@ -292,6 +299,7 @@ class SessionOptions(CheckedFields):
                 raise ConfigurationError(f'the file "{key}" was given before')
             self.external_files[key] = data[: index(length)]
 
+    @public
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
         """Add an execution provider, for sessions without a `providers` argument."""
         key = str(converted("the provider", name, TEXT))
@@ -353,6 +361,7 @@ class RunOptions(CheckedFields):
     config_entries: dict[str, str] = field(default_factory=dict)
     adapters: list[LoraAdapter] = field(default_factory=list)
 
+    @public
     def add_active_adapter(self, adapter: LoraAdapter) -> None:
         """Also feed the parameters of an adapter; inputs fed by name take precedence."""
         if not hasattr(adapter, "parameters"):
@@ -360,10 +369,12 @@ class RunOptions(CheckedFields):
             raise InputTypeError(f"a {given} is given, wanted a treadle.LoraAdapter")
         self.adapters.append(adapter)
 
+    @public
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set one of onnxruntime's configuration entries."""
         add_entry(self.config_entries, key, value)
 
+    @public
     def get_run_config_entry(self, key: str) -> str:
         """Return one of the configuration entries; raises ConfigurationError if it was not set."""
         return look_up("RunOptions", self.config_entries, key)

@@ -12,6 +12,7 @@ import numpy as np
 
 from treadle import markup
 from treadle.arguments import expect, expect_path
+from treadle.boundary import public
 from treadle.errors import InputError, did_you_mean
 from treadle.messages import brief, join_words
 from treadle.tracing.column_filter import ColumnFilter
@@ -169,6 +170,7 @@ class Recorder:
         """The recorded values: by (path of the block, name), then by iteration numbers."""
         return {(each.path, each.name): dict(each.items()) for each in self.columns}
 
+    @public
     def of(self, name: str, path: str = "*") -> list[ValueMade]:
         """All occurrences of values of this name, in order; `path` is a glob."""
         return [
@@ -178,6 +180,7 @@ class Recorder:
             for at, value in each.items()
         ]
 
+    @public
     def __getitem__(self, name: str) -> Mapping[Iterations, Any]:
         """The occurrences of a value, by name or (path, name), keyed by iteration numbers."""
         return dict(self.column(name).items())
@@ -219,6 +222,7 @@ class Recorder:
         """The path and name of every recorded value, in the order of execution."""
         return [f"{each.path}/{each.name}" for each in self.columns]
 
+    @public
     def column(self, name: str) -> Column:
         """The column of a value, by name or (path, name); raises InputError if there is none."""
         found = [each for each in self.columns if name in (each.name, f"{each.path}/{each.name}")]
@@ -231,6 +235,7 @@ class Recorder:
         which = ", ".join(f"{each.path}/{each.name}" for each in found)
         raise InputError(f'"{name}" is {len(found)} values; give one of {which}')
 
+    @public
     def stacked(self, name: str) -> np.ndarray:
         """The value in all iterations in one array, with one leading axis per loop.
 
@@ -239,6 +244,7 @@ class Recorder:
         """
         return self.column(name).stacked()
 
+    @public
     def summary(self, name: str) -> Statistics:
         """The statistics of a value, by its name, or its path and name."""
         for (path, known), numbers in self._numbers.items():
@@ -249,6 +255,7 @@ class Recorder:
             found.add(value)
         return found
 
+    @public
     def to_npz(self, path: str | os.PathLike[str]) -> None:
         """Write the recorded values: `PATH/NAME`, iterations first, and `PATH/NAME@at`.
 
@@ -257,6 +264,7 @@ class Recorder:
         """
         write_npz(expect_path(path), self.columns)
 
+    @public
     def to_pandas(self) -> Any:
         """A DataFrame with a row per occurrence: path, name, iterations, value. Needs pandas."""
         try:
@@ -268,6 +276,7 @@ class Recorder:
         ]
         return pandas.DataFrame(rows, columns=["path", "name", "iterations", "value"])
 
+    @public
     def clear(self) -> None:
         """Forget all recorded values."""
         self._heard.clear()
