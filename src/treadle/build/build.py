@@ -274,7 +274,7 @@ def _refused(found: Leaving) -> Unsupported:
         'kind="ort" compiles the parts that native code has, and leaves the rest to onnxruntime'
     )
     reasons = (*found.reasons, advice)
-    return Unsupported("a C library", None, "the model cannot be one:", lines=reasons)
+    return Unsupported("a C library", None, "the model cannot be a C library:", lines=reasons)
 
 
 def _with_loops_of_its_own(model: Model) -> Model:

@@ -73,7 +73,7 @@ def operators_of(
     parts = partition_of(model, typings, declared)
     if not parts.leaving:
         reasons = parts.reasons or ("it has no loop",)
-        why = "no part of the model can be one:"
+        why = "no part of the model can be an operator:"
         raise Unsupported("an operator of onnxruntime", None, why, lines=reasons)
     found = {
         region: Library(
