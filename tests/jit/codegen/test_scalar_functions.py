@@ -233,36 +233,6 @@ def test_each_record_says_whether_float64_has_code_of_its_own():
     assert found == {name: not FUNCTIONS[name].has_float64_code for name in functions}
 
 
-@pytest.mark.parametrize("op", ["Max", "Min"])
-def test_bounds_of_a_chain_propagate_nan(op):
-    text = f"""g (int64 n, float x, float bound) => (float y) {{
-      y = Loop (n, "", x) <body = f (int64 i, bool go, float a) => (bool on, float c) {{
-        on = Identity (go)
-        two = Constant <value = float {{-2.0}}> ()
-        b = Mul (a, two)
-        c = {op} (b, bound)
-      }}>
-    }}"""
-    numbers = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -3.0]
-    for x in numbers:
-        for bound in numbers:
-            feed = {"x": np.float32(x), "bound": np.float32(bound)}
-            check(text, {"n": np.array(3), **{k: np.array(v) for k, v in feed.items()}})
-
-
-@pytest.mark.parametrize("op", ["Max", "Min"])
-@pytest.mark.parametrize("word", ["float", "double", "float16"])
-def test_bounds_of_an_array_propagate_nan(op, word):
-    text = f"""g ({word}[B] bounds, {word}[N] x) => ({word}[B, N] y) {{
-      y = Scan <num_scan_inputs = 1, body = f ({word} bound) => ({word}[N] c) {{
-        c = {op} (x, bound)
-      }}> (bounds)
-    }}"""
-    numbers = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -3.0] * 5)
-    dtype = {"float": np.float32, "double": np.float64, "float16": np.float16}[word]
-    check(text, {"bounds": numbers[:7].astype(dtype), "x": numbers.astype(dtype)})
-
-
 LANES = """kernel
   %s0: T[32] = input 0
   %x: T[n0,32] = input 1
