@@ -75,6 +75,16 @@ def test_columns_of_several_axes(
     check(scan(item, whole, "float32", axis=axis), *given)
 
 
+@pytest.mark.parametrize("axis", [1, 2])
+def test_columns_of_any_number_of_elements(axis: int, rng: np.random.Generator) -> None:
+    item, whole = ("B", "B,T") if axis == 1 else ("B,2", "B,2,T")
+    shapes = [(count,) if axis == 1 else (count, 2) for count in (5, 17, 40, 0, 1, 8, 33)]
+    given = [
+        feeds(rng, shape, axis, trips, "float32") for trips in (9, 40, 0, 1, 17) for shape in shapes
+    ]
+    check(scan(item, whole, "float32", axis=axis), *given)
+
+
 def test_a_known_length(rng: np.random.Generator) -> None:
     for trips in (1, 5, 16, 50):
         item, whole = words((48,), 1)

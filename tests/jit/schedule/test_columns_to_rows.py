@@ -59,7 +59,10 @@ def test_a_value_that_is_stacked_and_sliced_along_the_same_axis_is_not_transpose
 
 STORED = TEXT.replace("[40,100]", "[100,40]")
 ALONG_ROWS = STORED.replace("slice along 1", "slice along 0").replace("along 1\n", "along 0\n")
+OPEN = TEXT.replace("[40", "[n").replace("kernel\n", "kernel\n  %n: int64[] = input dim n\n")
 OTHERS = {
+    "columns of any number of elements": (OPEN, (True, True)),
+    "any number of columns": (OPEN.replace("100", "n"), (True, True)),
     "columns of few elements": (TEXT.replace("40", "12"), (False, False)),
     "few columns": (TEXT.replace("100", "12"), (False, False)),
     "a stack from its last element on": (

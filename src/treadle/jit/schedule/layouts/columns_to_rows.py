@@ -6,7 +6,7 @@
 
 A transposition by tiles reads and writes each cache line once, where an iteration would touch one
 for every element of its item. Only of many columns of many elements, whose sizes are known before
-the loop.
+the loop; those of open extents count as many.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ def _are_columns(item: Shape, count: Number, axis: int) -> bool:
     """Whether parts of a tensor along an axis are columns of many elements, and many of them."""
     own = [extent for extent in item if extent != 1]
     is_last = axis > 0 and all(extent == 1 for extent in item[axis:])
-    is_long = bool(own) and all(isinstance(each, int) for each in own) and _is_many(own[-1])
-    return is_last and is_long and _is_many(count)
+    return is_last and bool(own) and _is_many(own[-1]) and _is_many(count)
 
 
 def _is_many(extent: Number) -> bool:

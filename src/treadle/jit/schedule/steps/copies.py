@@ -30,10 +30,11 @@ from treadle.jit.schedule.storage import Storage, transposed_axes
 
 _ASSUMED_SIDE = 64
 """The assumed value of a dynamic extent of a matrix that is transposed."""
-_TILE_LANES, _MOST_TILE_LANES = ((4, 1 << 14), (8, 1 << 18)), 16
+_TILE_LANES, _MOST_TILE_LANES, _OPEN_TILE_LANES = ((4, 1 << 14), (8, 1 << 18)), 16, 8
 """The width of a tile, and the bytes of the largest matrix that has it: half of L1, a part of L2.
 
-LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16.
+LLVM takes 1 ms for a tile of 4 x 4 elements and 20 ms for one of 16 x 16, which matrices of open
+extents do not have: they may be small.
 """
 _MOST_WRITTEN = 4
 """The most vectors that are copied without a loop."""
@@ -154,7 +155,8 @@ def _turned(
 
 def _tile_lanes(node: Node, vector_bytes: int) -> int:
     """The width of a tile of a transposition: a wide one has more code, and pays in large ones."""
-    item = node.dtype.numpy.itemsize
-    size = prod(extent for extent in node.shape if isinstance(extent, int)) * item
-    lanes = (lanes for lanes, most in _TILE_LANES if node.is_static and size <= most)
-    return min(max(vector_bytes // item, 4), next(lanes, _MOST_TILE_LANES))
+    item, lanes = node.dtype.numpy.itemsize, _OPEN_TILE_LANES
+    if node.is_static:
+        wide = (lanes for lanes, most in _TILE_LANES if node.size * item <= most)
+        lanes = next(wide, _MOST_TILE_LANES)
+    return min(max(vector_bytes // item, 4), lanes)
