@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from treadle.messages import brief, in_our_notation
 
-_NOISE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/?\S*\.(?:cc|h):\d+ ")
+_NOISE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |(?<!\S)\S*\.(?:cc|h):\d+ ")
 _PLAIN = (RuntimeError, ValueError, TypeError, IndexError, MemoryError, OverflowError)
 T = TypeVar("T")
 
