@@ -303,3 +303,18 @@ def test_a_decline_for_a_large_feed_does_not_replan(monkeypatch):
     refused = treadle.InferenceSession(HEAD + UNTOLD)
     refused.run(None, untold(100_000))
     assert "jit" in [region.engine for region in refused.plan.main.regions]
+
+
+@pytest.mark.parametrize("extent", [0, 4, 1000, 1024, 5001])
+def test_a_long_carried_result_begins_at_a_cache_line(extent: int, rng: np.random.Generator):
+    text = SUM.replace("[4]", "[D]").replace("[N,4]", "[N,D]")
+    session, held = session_of(text), []
+    for _ in range(20):
+        p = rng.standard_normal(extent).astype(np.float32)
+        last, stacked = session.run(None, {"n": np.array(2), "p": p})
+        assert np.array_equal(last, 4 * p)
+        assert np.array_equal(stacked, np.stack([p, 2 * p]))
+        assert last.flags.writeable
+        assert last.flags.c_contiguous
+        assert extent < 1024 or array_memory.address(last) % 64 == 0
+        held.append((last, np.empty(rng.integers(1, 500), np.uint8)))
