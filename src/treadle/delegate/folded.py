@@ -15,7 +15,8 @@ from treadle.plan import Region
 
 _PRODUCTS = frozenset({"MatMul", "Gemm", "MatMulInteger", "Conv"})
 _MOST_FOLDED = 2.0**36  # multiplications; they take a few seconds
-_MOST_BYTES = 2.0**28
+_MOST_BYTES = 2.0**30
+"""Of weights that a model fills with one number each, as those of networks made for tests."""
 _USUAL_GROWTH = 16
 """Weights may be cast, transposed or dequantized: their forms have a few times their bytes."""
 
