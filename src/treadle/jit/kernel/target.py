@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 LARGEST_BYTES = 2**47
 """More bytes than any value can have in memory."""
+_STACK_BYTES = 16
+"""The alignment of the stack between functions of x86-64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Target:
     pointer_bytes: int = 8
     code_model: str = "default"
     relocation: str = "pic"
+
+    @property
+    def has_unaligned_vectors(self) -> bool:
+        """Whether vectors are wider than a caller aligns the stack."""
+        return self.vector_bytes > _STACK_BYTES and self.triple.startswith("x86_64")
 
     @property
     def largest_bytes(self) -> int:
