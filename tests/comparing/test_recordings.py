@@ -135,3 +135,12 @@ def test_raw_bytes_of_a_file_are_elements_of_the_model(tmp_path):
         np.savez(tmp_path / "y.npz", y=(x * ml_dtypes.bfloat16(factor)))
         found = treadle.compare(model, tmp_path / "y.npz", {"x": x}, names={"y": "y"})
         assert bool(found) == is_equal
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"), [([-1, 0, 1], "-1 to 1"), ([0, 1, 2**40], "0 to 1099511627776")]
+)
+def test_numbers_that_are_no_iterations_are_told_with_their_range(numbers, said):
+    recorded = {"main/x": np.zeros(3), "main/x@at": np.array(numbers)[:, None]}
+    with pytest.raises(treadle.InputError, match=f"numbers from {said}; wanted iterations"):
+        treadle.compare(recorded, recorded)

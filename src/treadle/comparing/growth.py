@@ -6,7 +6,8 @@ import numpy as np
 
 from treadle.tracing import Column
 
-_MOST_ITERATIONS = 2**24
+_LONGEST = 2**24
+"""The most iterations of an outermost loop of which each has an error of its own."""
 
 
 def _wide(rows: np.ndarray) -> np.ndarray:
@@ -34,7 +35,7 @@ def largest_errors(got: Column, wanted: Column) -> np.ndarray:
     if not wanted.loops or not count:
         return error
     outer = wanted.at[:count, 0]
-    if int(outer.max()) >= _MOST_ITERATIONS:
+    if int(outer.max()) >= _LONGEST:
         return np.zeros(0)
     grown = np.zeros(int(outer.max()) + 1)
     np.maximum.at(grown, outer, error)

@@ -181,5 +181,8 @@ def _numbers(name: str, array: np.ndarray, given: np.ndarray | None) -> np.ndarr
         shapes = f"{show_array(array)} and {name}@at {show_array(given)}"
         raise InputError(f"{name} is {shapes}; wanted int64[rows, loops] for as many rows")
     if given.size and not 0 <= int(given.min()) <= int(given.max()) < _MOST_ITERATIONS:
-        raise InputError(f"{name}@at has numbers that are no iterations: {given.min()}")
+        raise InputError(
+            f"{name}@at has numbers from {given.min()} to {given.max()}; wanted iterations, from 0"
+            f" to {_MOST_ITERATIONS - 1}"
+        )
     return given.astype(np.int64, copy=False)
