@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -318,3 +323,36 @@ def test_a_long_carried_result_begins_at_a_cache_line(extent: int, rng: np.rando
         assert last.flags.c_contiguous
         assert extent < 1024 or array_memory.address(last) % 64 == 0
         held.append((last, np.empty(rng.integers(1, 500), np.uint8)))
+
+
+ROWS_OF_COLUMNS = """
+import resource
+import numpy as np
+import treadle
+session = treadle.InferenceSession('''<ir_version: 8, opset_import: ["" : 18]>
+g (float[H, W] x, float[H] s) => (float[H, W] y, float[H] last) {
+  last, y = Scan <num_scan_inputs = 1, body = f (float[H] c, float[H] v)
+    => (float[H] next, float[H] e) {
+      e = Min (c, v)
+      next = Identity (e)
+    }, scan_input_axes = [1], scan_output_axes = [1]> (s, x)
+}''', engines=("jit", "interp"))
+feed = {"x": np.ones((512, 512), np.float32), "s": np.ones(512, np.float32)}
+faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(3):
+    session.run(None, feed)
+before = faults()
+for _ in range(50):
+    session.run(None, feed)
+print((faults() - before) / 50)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of the GNU C library")
+def test_memory_of_a_call_is_kept_for_the_next_one():
+    """One MB of results is 256 pages, each of which would fault again."""
+    names = ("MALLOC_", "GLIBC_TUNABLES", "PYTHONMALLOC")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(names)}
+    command = [sys.executable, "-c", ROWS_OF_COLUMNS]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert float(ran.stdout) < 20

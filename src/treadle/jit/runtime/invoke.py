@@ -19,6 +19,7 @@ from treadle.jit.host.array_memory import (
     address,
     data_pointer_slot,
     in_panels,
+    keep_freed_memory,
     words_type,
 )
 from treadle.jit.host.calls import Bind, Call, host_call
@@ -166,6 +167,7 @@ class CompiledKernel:
         kernels: HostKernels | None = None,
     ) -> CompiledKernel:
         """A kernel with its slots sorted; `kernels` are numpy's by default."""
+        keep_freed_memory()
         results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
         clocks = None
         if code.clocks:
