@@ -43,21 +43,30 @@ static inline float fast_cos(float x) {
     return (int32_t)half_turns & 1 ? -p : p;
 }
 
-typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
+// The machine's widest vectors: gcc keeps wider ones in memory.
+#ifdef __AVX512F__
+#define LANES 16
+#define BLOCKED 64 // columns of four rows: 16 of 32 registers
+#else
+#define LANES 8
+#define BLOCKED 16 // columns of four rows: 8 of 16 registers
+#endif
 
-// ROWS rows and 16 WIDE columns of c += a b, kept in registers.
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+// ROWS rows and WIDE vectors of columns of c += a b, kept in registers.
 #define BLOCK(ROWS, WIDE)                                                                     \
     do {                                                                                      \
         lanes sum[ROWS][WIDE];                                                                \
         for (int i = 0; i < ROWS; i++)                                                        \
-            for (int j = 0; j < WIDE; j++) sum[i][j] = *(lanes *)&c[(row + i) * n + col + 16 * j]; \
+            for (int j = 0; j < WIDE; j++) sum[i][j] = *(lanes *)&c[(row + i) * n + col + LANES * j]; \
         for (int64_t t = 0; t < k; t++)                                                       \
             for (int j = 0; j < WIDE; j++) {                                                  \
-                lanes right = *(const lanes *)&b[t * n + col + 16 * j];                       \
+                lanes right = *(const lanes *)&b[t * n + col + LANES * j];                       \
                 for (int i = 0; i < ROWS; i++) sum[i][j] += a[(row + i) * k + t] * right;     \
             }                                                                                 \
         for (int i = 0; i < ROWS; i++)                                                        \
-            for (int j = 0; j < WIDE; j++) *(lanes *)&c[(row + i) * n + col + 16 * j] = sum[i][j]; \
+            for (int j = 0; j < WIDE; j++) *(lanes *)&c[(row + i) * n + col + LANES * j] = sum[i][j]; \
     } while (0)
 
 // c[m, n] += a[m, k] b[k, n], all in rows; n is a multiple of 16.
@@ -66,14 +75,14 @@ static inline void add_product(int64_t m, int64_t k, int64_t n, const float *a, 
     int64_t row = 0;
     for (; row + 4 <= m; row += 4) {
         int64_t col = 0;
-        for (; col + 64 <= n; col += 64) BLOCK(4, 4);
-        for (; col < n; col += 16) BLOCK(4, 1);
+        for (; col + BLOCKED <= n; col += BLOCKED) BLOCK(4, BLOCKED / LANES);
+        for (; col < n; col += LANES) BLOCK(4, 1);
     }
     for (; row < m; row++) {
         int64_t col = 0;
-        for (; col + 128 <= n; col += 128) BLOCK(1, 8);
-        for (; col + 64 <= n; col += 64) BLOCK(1, 4);
-        for (; col < n; col += 16) BLOCK(1, 1);
+        for (; col + 8 * LANES <= n; col += 8 * LANES) BLOCK(1, 8);
+        for (; col + 4 * LANES <= n; col += 4 * LANES) BLOCK(1, 4);
+        for (; col < n; col += LANES) BLOCK(1, 1);
     }
 }
 
