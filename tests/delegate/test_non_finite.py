@@ -81,7 +81,7 @@ def test_only_rows_of_the_release_count(monkeypatch, planned):
     def refuses(release):
         path = _Table(ROWS.format(release))
         monkeypatch.setattr(known_bugs, "Path", lambda _: path)
-        known_bugs._rows.cache_clear()
+        known_bugs._table.cache_clear()
         known_bugs._rows_of.cache_clear()
         (region,) = planned(f"g ({MAXIMUM[0]}) => ({MAXIMUM[1]}) {{ {MAXIMUM[2]} }}").main.regions
         try:
@@ -96,7 +96,7 @@ def test_only_rows_of_the_release_count(monkeypatch, planned):
         assert not refuses("0.1")
     finally:
         monkeypatch.undo()
-        known_bugs._rows.cache_clear()
+        known_bugs._table.cache_clear()
         known_bugs._rows_of.cache_clear()
 
 

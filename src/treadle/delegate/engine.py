@@ -100,7 +100,7 @@ class Onnxruntime:
     def _exported(
         self, region: Region, plain: Region, model: Model, stamp: TargetVersions
     ) -> Runnable:
-        written, shared = export_region(plain, model, stamp)
+        written, shared = export_region(plain, model, stamp, is_judged=plain is region)
         return self._made(region, plain, model, Exported.of(region, written, shared))
 
     @property

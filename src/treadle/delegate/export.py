@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from treadle.checks import extent_refusal
 from treadle.delegate.exact import in_exact_words
 from treadle.delegate.export_scope import ExportModel, ExportScope, trusted, without_shapes
@@ -26,7 +24,8 @@ from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import omission_refusal, rank_refusal, with_ranks_checked
 from treadle.delegate.workarounds.clip import with_both_bounds
 from treadle.delegate.workarounds.concat import with_fitting_parts
-from treadle.delegate.workarounds.negative_extents import negative_extents_refusal, note_fixed
+from treadle.delegate.workarounds.constant_contents import note_constant, note_fixed
+from treadle.delegate.workarounds.negative_extents import negative_extents_refusal
 from treadle.delegate.workarounds.non_finite import with_finite_operands
 from treadle.delegate.workarounds.reductions import counted_from_start
 from treadle.delegate.workarounds.resize import aligns_by_scales, whole_lengths
@@ -45,7 +44,6 @@ from treadle.ir import (
     Invariant,
     Iteration,
     Leaf,
-    Literal,
     Loop,
     Model,
     Operands,
@@ -78,12 +76,16 @@ def _names_in_graphs(steps: Sequence[Step]) -> Iterator[str]:
             yield from _names_in_graphs(body.steps)
 
 
-def export_region(region: Region, model: Model, stamp: TargetVersions) -> tuple[Model, ExportModel]:
+def export_region(
+    region: Region, model: Model, stamp: TargetVersions, *, is_judged: bool = False
+) -> tuple[Model, ExportModel]:
     """Export the region: its inputs are the graph inputs, its outputs the graph outputs.
 
-    Returns the model, and the large constants, which are passed in memory.
+    `is_judged`: `capability_of` accepted its steps, and none has been rewritten since. Returns the
+    model, and the large constants, which are passed in memory.
     """
-    shared = ExportModel(stamp.opset, dict.fromkeys(_names_in_graphs(region.steps), 0))
+    names = dict.fromkeys(_names_in_graphs(region.steps), 0)
+    shared = ExportModel(stamp.opset, names, is_judged=is_judged)
     types = [value.inferred for value in region.inputs]
     shared.inputs = tuple(each.shape for each in types if isinstance(each, Tensor))
     draft = ExportScope(shared, region.path)
@@ -125,8 +127,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     operands = draft.reads(step.operands)
     why = (
         omission_refusal(step, operands)
-        or rank_refusal(step)
-        or extent_refusal(step)
+        or ("" if draft.shared.is_judged else rank_refusal(step) or extent_refusal(step))
         or negative_extents_refusal(draft, step, operands)
     )
     if why:
@@ -162,7 +163,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
         info,
     )
     draft.steps.append(inline_step(step) if step.blocks else step)
-    _remember(draft, step, results)
+    note_constant(draft, step, results)
     results = with_finite_operands(draft, original, operands, results)
     results = with_fitting_parts(draft, original, operands, results)
     draft.new.update(
@@ -170,18 +171,6 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     )
     if results and results[0] is not None:
         draft.shared.ranges[results[0].name] = found
-
-
-def _remember(draft: ExportScope, step: Leaf, results: Operands) -> None:
-    """Record the content of a Constant that holds numbers."""
-    if step.domain or step.op != "Constant" or results[0] is None:
-        return
-    held = [each.value for each in step.attributes.values()]
-    if len(held) != 1:
-        raise Unsupported(step.op, step.version, "it has not exactly one attribute")
-    array = held[0].array if isinstance(held[0], Literal) else np.array(held[0])
-    if array.dtype.kind in "biuf":
-        draft.shared.contents[results[0].name] = array
 
 
 def _write_branch(draft: ExportScope, step: Branch, path: str) -> None:

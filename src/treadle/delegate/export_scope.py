@@ -41,7 +41,8 @@ class ExportModel:
     `inputs` are the shapes of its inputs, as far as they were inferred; `fixed` are the names of
     values that constants determine, which onnxruntime may compute as it loads the model, `makers`
     the steps that make them, and `folded` those contents of theirs that were asked for.
-    `has_symbols`: its steps rely on equal symbols of the inputs.
+    `has_symbols`: its steps rely on equal symbols of the inputs. `is_judged`: refusals by ranks and
+    extents have been looked for in its steps.
     """
 
     opset: int
@@ -57,6 +58,7 @@ class ExportModel:
     has_exact_forms: bool = False
     has_guards: bool = False
     has_symbols: bool = False
+    is_judged: bool = False
 
     def fresh(self, hint: str) -> str:
         """A name no value of the model has: the hint, or the hint with a number."""

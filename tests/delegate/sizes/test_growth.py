@@ -304,3 +304,8 @@ def test_a_branch_on_a_large_value_grows_where_it_adds_to_it():
                         else_branch = b () => (s) { s = Exp (z) }> }""")
     assert found.exceeds(feed, 9 * MOST)
     assert not found.exceeds(feed, 10 * MOST)
+
+
+@pytest.mark.parametrize(("extent", "is_small"), [(8, True), (5000, False), ("n", False)])
+def test_results_of_few_elements_are_not_predicted(extent, is_small):
+    assert (growth(BRANCHES.format(extent)) is None) == is_small

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 import treadle
@@ -98,3 +99,17 @@ def test_max_bytes_holds_for_sizes_that_values_determine(case, shape):
     session = treadle.InferenceSession(source)
     with pytest.raises(treadle.LimitExceeded, match="max_bytes"):
         session.run(None, feeds, treadle.RunOptions(max_bytes=MOST))
+
+
+@pytest.mark.parametrize(("multiple", "is_counted"), [(2.0, False), (0.5, False), (90.0, True)])
+def test_few_multiples_that_constants_determine_are_not_counted_in_a_run(
+    planned, multiple, is_counted
+):
+    (region,) = planned(f"""g (float[1,a,b,c] x) => (float[1,d,e,f] y) {{
+        one = Constant <value_floats = [1.0, 1.0]> ()
+        many = Constant <value_floats = [{multiple}, {multiple}]> ()
+        s = Concat <axis = 0> (one, many)
+        y = Resize <mode = "nearest"> (x, , s) }}""").main.regions
+    assert region.runnable is not None, region.reason
+    ops = [node.op_type for node in onnx.load_from_string(region.runnable.exported.data).graph.node]
+    assert ("Size" in ops) == is_counted

@@ -119,7 +119,7 @@ class Growth:
 
 def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | None:
     """The prediction for a region; None if no step of it may grow much."""
-    grown = _grown(region)
+    grown = [] if _is_small(region) else _grown(region)
     if not grown:
         return None
     makers = {value: step for step in region.steps for value in step.results if value is not None}
@@ -128,6 +128,18 @@ def growth_of(region: Region, model: Model, names: Sequence[str]) -> Growth | No
     constants = tuple(constant for constant in region.constants if constant.value in read)
     block = Block(region.inputs, constants, steps, tuple(grown))
     return Growth(block, model, tuple(names), list(_declared(block)))
+
+
+def _is_small(region: Region) -> bool:
+    """Whether all results have known extents and so few elements that none of them has grown."""
+    for visit in walk_block(region.block()):
+        if isinstance(visit.step, Leaf) and has_temporaries(visit.step):
+            return False
+        for value in visit.step.results:
+            shape = () if value is None else static_shape(value)
+            if shape is None or prod(shape) > _MOST_GAIN:
+                return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ import numpy as np
 from treadle import machine
 from treadle.checks import known_extents
 from treadle.delegate.export_scope import ExportScope
+from treadle.delegate.workarounds.constant_contents import content_of
 from treadle.ir import DType, Expression, Leaf, Operands, Shape, Symbol, Tensor, Value
 
 _FLOAT32, _INT64 = 1, 7
@@ -72,10 +73,10 @@ def with_sizes_checked(draft: ExportScope, step: Leaf, operands: Operands) -> Op
     places = () if step.domain else _SIZED.get(step.op, ())
     for position, elements in places:
         value = operands[position] if len(operands) > position else None
-        most = _most_elements(step)
-        if value is None or most == inf or _is_bounded(draft, step):
+        if value is None or _is_bounded(draft, step) or _is_few(draft, value, elements):
             continue
-        if _is_short(draft, step, operands, position, elements):
+        most = _most_elements(step)
+        if most == inf or _is_short(draft, step, operands, position, elements):
             continue
         count = elements(draft, operands, position)
         is_whole = _dtype(step.operands[position]) is DType.INT64
@@ -103,6 +104,19 @@ def _open_extents(step: Leaf) -> float:
     """The number of extents of the result that are not known."""
     extents = known_extents(step.results[0])
     return inf if extents is None else extents.count(None)
+
+
+def _is_few(draft: ExportScope, value: Value, elements: _Elements) -> bool:
+    """Whether constants determine extents or multiples, and their product is small.
+
+    Numbers below 0 stay for the run: onnxruntime would infer extents from them.
+    """
+    content = content_of(draft, value) if elements in (_product, _multiple) else None
+    return (
+        content is not None
+        and bool((content >= 0).all())
+        and float(np.prod(content.astype(np.float64))) <= _LARGEST_FACTOR
+    )
 
 
 def _is_short(
