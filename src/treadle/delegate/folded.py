@@ -36,9 +36,14 @@ def is_much_to_fold(region: Region) -> bool:
 
 def unfolded(region: Region) -> Iterator[Value]:
     """The large values that follow from constants, and that a run computes for that reason."""
-    if is_much_to_fold(region):
-        for step in _folded(region):
-            yield from (v for v in step.results if v is not None and _bytes_of(v) > machine.LARGE)
+    large = [
+        value
+        for step in _folded(region)
+        for value in step.results
+        if value is not None and _bytes_of(value) > machine.LARGE
+    ]
+    if large and is_much_to_fold(region):
+        yield from large
 
 
 def _folded(region: Region) -> Iterator[Leaf]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from treadle import ops
 from treadle.delegate.workarounds.sizes import factors
-from treadle.ir import Leaf, Tensor, Type, Value
+from treadle.ir import Leaf, Shape, Tensor, Type, Value
 
 _MATRIX = 2
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
@@ -32,9 +32,20 @@ def gain_of(step: Leaf, gains: Mapping[Value, float], known: set[Value]) -> floa
     own = [gains[value] for value in fed if value not in known]
     if step.op == "Concat" and not step.domain:
         return sum(own)
-    if not ops.may_grow(step):
+    if not ops.may_grow(step) or _has_shape_of(step, fed):
         return max(own)
     return max(own) * min(_by_types(step, fed), _by_constants(step, fed, known))
+
+
+def _has_shape_of(step: Leaf, fed: Sequence[Value]) -> bool:
+    """Whether the result's extents, with their symbols, are known to be those of an operand."""
+    made = step.results[0].inferred if step.results[0] is not None else None
+    shape = made.shape if isinstance(made, Tensor) else None
+    return shape is not None and None not in shape and any(_shape_of(each) == shape for each in fed)
+
+
+def _shape_of(value: Value) -> Shape | None:
+    return value.inferred.shape if isinstance(value.inferred, Tensor) else None
 
 
 def _by_types(step: Leaf, fed: Sequence[Value]) -> float:
