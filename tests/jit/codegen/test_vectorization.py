@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle
-from tests.jit.kernel_text import run_kernel
+from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.native import HEAD, check, natives
+from treadle.jit.kernel.target import Target
 from treadle.jit.runtime.invoke import CompiledKernel
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
+from treadle.jit.toolchain import llvm
 
 LENGTHS = (0, 1, 17, 2047, 4100)
 """Around the strips of 2048 iterations, and shorter than vectors and windows."""
@@ -220,3 +225,52 @@ def test_longer_filters_run_one_by_one(count: int, change: str, rng) -> None:
     session = treadle.InferenceSession(HEAD + text, engines=("jit",))
     session.run(None, tap_feeds(rng, count, "float32")[-1])
     assert "vectorized" not in counts_of(session)
+
+
+ROW = """kernel
+  %x: float32[n0,{0}] = input 0
+  %s0: float32[{0}] = input 1
+  %c: float32[] = input 2
+  %1 = loop length n0 extent n0 carries %s = %s0
+    %s: float32[{0}] = carried 0
+    %v: float32[{0}] = scan slice along 0 of %x
+    %least: float32[{0}] = min %v, %c
+    %y: float32[{0}] = neg %v
+    yield %least
+    stack %y along 0
+  %sn: float32[{0}] = result 0 of %1
+  %ys: float32[n0,{0}] = result 1 of %1
+  return %sn, %ys"""
+
+
+@pytest.fixture
+def avx2(monkeypatch: pytest.MonkeyPatch) -> Target:
+    """Code is made for a processor with vectors of 32 bytes."""
+    features = llvm._llvm().get_host_cpu_features()
+    if not (features.get("avx2") and features.get("fma")):
+        pytest.skip("a processor without AVX2")
+    target = replace(
+        llvm.host_target(), processor="haswell", features="", vector_bytes=32, registers=16,
+        has_scale=False,
+    )  # fmt: skip
+    monkeypatch.setattr(llvm, "host_target", lambda: target)
+    return target
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("elements", [4, 8, 16])
+def test_the_last_row_leaves_the_loop(
+    avx2: Target, elements: int, length: int, rng: np.random.Generator
+) -> None:
+    """Rows of 8 numbers are a vector each: LLVM 22.1 would give a wrong last one."""
+    x = rng.integers(-9, 9, (length, elements)).astype(np.float32)
+    first = np.arange(elements, dtype=np.float32)
+    last, found = run_kernel(ROW.format(elements), x, first, np.float32(4))
+    np.testing.assert_array_equal(found, -x)
+    np.testing.assert_array_equal(last, np.minimum(x, 4)[-1] if length else first)
+
+
+@pytest.mark.parametrize(("elements", "lanes"), [(4, "iterations"), (8, "elements")])
+def test_what_fills_the_vectors(avx2: Target, elements: int, lanes: str) -> None:
+    schedule = show_schedule(schedule_kernel(kernel_of(ROW.format(elements)), avx2))
+    assert f"loop 0: vectors of {lanes}, in strips of 2048" in schedule

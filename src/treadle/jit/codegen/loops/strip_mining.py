@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import count_down, poll_when_due
 from treadle.jit.kernel.ir import Loop, Node, op_of
@@ -55,7 +56,7 @@ def strip_mined(
     registers = context.access.registers
     context.access.registers = {**registers, **handed}
     yield index, head
-    w.hint(b.block.terminator, ("unroll.disable",))
+    w.hint(b.block.terminator, NOT_VECTORIZED if strategy.of_elements else ("unroll.disable",))
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))

@@ -6,11 +6,17 @@
 LLVM's loop vectorizer does it where a loop has no call, no branch out and no safepoint inside. The
 loop is therefore strip-mined (codegen/loops/strip_mining.py): a safepoint once in a strip of many
 iterations. Sums of floats and other linear recurrences are for the parallel prefix.
+
+Rows as long as a vector are no matter for that vectorizer: LLVM 22.1 reads beyond the last row, and
+gives a wrong one to what follows the loop, if it makes rows that are one vector each of iterations
+side by side. Their elements are in vectors already.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Loop, Node
@@ -31,19 +37,45 @@ _OF_FLOATS, _OF_INTEGERS = ("min", "max"), ("min", "max", "add", "mul", "and", "
 
 @dataclass(frozen=True, slots=True)
 class Vectorization:
-    """A loop in strips of `strip` iterations, in each of which LLVM fills vectors with them."""
+    """A loop in strips of `strip` iterations, in each of which LLVM fills vectors with them.
+
+    `of_elements`: it fills them with the elements of a row, and iterations follow each other.
+    """
 
     strip: int
+    of_elements: bool = False
 
     def __str__(self) -> str:
-        return f"vectors of iterations, in strips of {self.strip}"
+        what = "elements" if self.of_elements else "iterations"
+        return f"vectors of {what}, in strips of {self.strip}"
 
 
 def vectorization_of(facts: LoopFacts) -> Vectorization | str:
     """The strips of a loop, or why its iterations are not computed side by side."""
     op = facts.op
     obstacle = obstacle_to_lanes(op, facts.kernel) or _obstacle(facts)
-    return obstacle or _obstacle_of_carried(facts) or Vectorization(_STRIP)
+    obstacle = obstacle or _obstacle_of_carried(facts)
+    return obstacle or Vectorization(_STRIP, of_elements=_hands_rows_on(facts))
+
+
+def _hands_rows_on(facts: LoopFacts) -> bool:
+    """Whether values of the last iteration leave the loop, and a row of it fills one vector."""
+    registers = [isinstance(storage, Registers) for storage in facts.carried]
+    return any(registers) and any(
+        number * row.dtype.numpy.itemsize == facts.target.vector_bytes
+        for row, number in _rows(facts.op)
+    )
+
+
+def _rows(op: Loop) -> Iterator[tuple[Node, int]]:
+    """The arrays of a body, and those that it reads, each with the elements of an iteration."""
+    for node in op.body.nodes:
+        if node.is_static:
+            yield node, node.size
+        for operand in node.operands:
+            extents = [extent for extent in operand.shape[1:] if isinstance(extent, int)]
+            if operand.home is not op.body and 0 < len(extents) == len(operand.shape) - 1:
+                yield operand, prod(extents)
 
 
 def _obstacle(facts: LoopFacts) -> str:
