@@ -157,3 +157,9 @@ def value(name: str, element: int, shape: Sequence[int | str] | None) -> onnx.Va
     """A value's name and type."""
     opened = None if shape is None else [each or None for each in shape]
     return helper.make_tensor_value_info(name, element, opened)
+
+
+def put_around(graph: onnx.GraphProto, at: onnx.NodeProto, before: Nodes, after: Nodes) -> None:
+    """Put nodes before and after a node of a graph."""
+    place = next(k for k, each in enumerate(graph.node) if each == at)
+    set_nodes(graph, [*graph.node[:place], *before, at, *after, *graph.node[place + 1 :]])

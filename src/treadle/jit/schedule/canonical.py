@@ -1,5 +1,6 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
+    carried counters                   functions of the iteration number, and trip counts
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
@@ -23,6 +24,7 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
+from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
@@ -36,7 +38,7 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
+    with_induction_variables, with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
     with_simple_carried_values, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
     with_fused_loops,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
@@ -12,6 +12,7 @@ from treadle.jit.kernel.ir import (
     CarriedArg,
     Concat,
     DimOf,
+    InductionVar,
     Loop,
     Node,
     Number,
@@ -21,11 +22,12 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
+from treadle.jit.schedule.algebra.counters import Counter, written_counter
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value is carried: as values of these shapes; as none if it is invariant.
+    """How a value is carried: as values of these shapes; as none if it is invariant or a counter.
 
     Along `axis` they are its parts. None: the only one has the same elements in order, and each of
     its axes is one of `kept`, or of extent 1 (None).
@@ -34,6 +36,7 @@ class Form:
     shapes: tuple[Shape, ...]
     axis: int | None = None
     kept: tuple[int | None, ...] = ()
+    counter: Counter | None = None
 
 
 Forms = Mapping[Node, Form]
@@ -68,7 +71,8 @@ class CarriedRewrite:
     def rules(self) -> Mapping[type, Rule]:
         """The rules by operation."""
         return {
-            CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent
+            CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent,
+            InductionVar: _number_again,
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
@@ -93,7 +97,11 @@ class CarriedRewrite:
             if state in self.forms:
                 first, form = made.numbers[number], self.forms[state]
                 parts = [_last(builder, loop, states[first + k]) for k in range(len(form.shapes))]
-                made.lasts[number] = _whole(builder, parts, form, state, made.initials[number])
+                initial = made.initials[number]
+                if form.counter is not None and op.extent is not None:
+                    trips = builder.dim(rebuild.number(op.extent))
+                    initial = _count(rebuild, form.counter, state, trips)
+                made.lasts[number] = _whole(builder, parts, form, state, initial)
         self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
 
@@ -117,6 +125,8 @@ class CarriedRewrite:
         """The replacement of a carried argument: its old form, assembled from its parts."""
         number, made = _number(node), self.around[-1]
         form = self.forms.get(node) or _as_it_is(node)
+        if form.counter is not None:
+            return _count(rebuild, form.counter, node, iteration_number(rebuild.builder))
         first = made.numbers[number]
         parts = [
             rebuild.builder.param(
@@ -147,6 +157,24 @@ class CarriedRewrite:
         """The last value, in its old form, whose result or extent a node is."""
         found = self.written.get(node.operands[0])
         return None if found is None else found.lasts.get(number)
+
+
+def iteration_number(builder: KernelBuilder) -> Node:
+    """The iteration number of the loop whose body is written."""
+    nodes = builder.block.nodes
+    found = next((each for each in nodes if isinstance(each.op, InductionVar)), None)
+    return builder.reshape(found or builder.param(InductionVar(), DType.INT64, ()), ())
+
+
+def _number_again(rebuild: Rebuild, node: Node) -> Node:
+    return rebuild.builder.reshape(iteration_number(rebuild.builder), node.shape)
+
+
+def _count(rebuild: Rebuild, counter: Counter, state: Node, iteration: Node) -> Node:
+    """A carried value that only counts, at an iteration; its base is of the old kernel."""
+    base = None if counter.base is None else rebuild.nodes[counter.base]
+    made = replace(counter, base=base)
+    return written_counter(rebuild.builder, made, iteration, state.dtype, state.shape)
 
 
 def _number(state: Node) -> int:
