@@ -1,4 +1,4 @@
-"""Forms of what a loop counts, collects and takes: carried counters, tensors and lists, rows by Slice.
+"""Forms of what a loop counts, collects and takes: counters, tensors and lists, rows by Slice.
 
 A Scan is made a Loop first (`form_loops.scan_as_loop`).
 """
@@ -183,7 +183,9 @@ def _collect(
     states = len(loop.input) - 2
     info, result = body.output[k + 1], loop.output[k]
     element = info.type.tensor_type.elem_type
-    before, start, inside, after = collect(draft, info.name, loop.input[0], shape, body.input[0].name)
+    before, start, inside, after = collect(
+        draft, info.name, loop.input[0], shape, body.input[0].name
+    )
     names = [draft.fresh("filled"), draft.fresh("longer"), draft.fresh("whole")]
     rename = {"OLD": names[0], "NEW": names[1], "LAST": names[2], "RESULT": result}
     kind = value("", element, [None, *shape]).type

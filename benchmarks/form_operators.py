@@ -213,7 +213,7 @@ def _register(name: str, template: Template) -> None:
 
 
 def written(draft: Draft, text: str, each: onnx.NodeProto) -> Nodes:
-    """The nodes of a template in place of a node; only nodes of the same operator keep its attributes."""
+    """The nodes of a template in place of a node; those of its operator have its attributes."""
     letters = ", ".join(string.ascii_lowercase[: len(each.input)])
     names = dict(zip(string.ascii_lowercase, each.input, strict=False))
     names["y"] = each.output[0]

@@ -6,6 +6,7 @@
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
+    guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
     columns taken and stacked         rows of a transposition
     squeeze(f(unsqueeze(x)))           f(x)
@@ -31,6 +32,7 @@ from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
+from treadle.jit.schedule.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
@@ -38,10 +40,10 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_induction_variables, with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
-    with_simple_carried_values, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_induction_variables, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
+    with_selects, with_simple_carried_values, with_hoisted_guards, with_scan_slices, with_rows,
+    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
+    with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 

@@ -5,8 +5,8 @@
 
 Programs converted from while loops carry their counter and compare it. As a function of the
 iteration number it addresses rows that are slices, and with a trip count outputs have a known
-extent, and iterations are vectors. Declines where a comparison is not of a counter and a number from
-outside the loop, and leaves a counter alone that is read after a loop of unknown length.
+extent, and iterations are vectors. Declines where a comparison is not of a counter and a number
+from outside the loop, and leaves a counter that is read after a loop of unknown length.
 """
 
 from __future__ import annotations
@@ -14,37 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.ir import (
-    Constant,
-    DimOf,
-    Elementwise,
-    Kernel,
-    Loop,
-    Node,
-    Number,
-    Reshape,
-    Result,
-    View,
-    op_of,
-)
+from treadle.jit.kernel.ir import DimOf, Kernel, Loop, Node, Number, Result, op_of
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
-from treadle.jit.schedule.algebra.counters import (
-    Counter,
-    Counters,
-    carried_counters,
-    counter_of,
-    written_counter,
-)
+from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
+from treadle.jit.schedule.algebra.counters import Counter, carried_counters
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form
 
 _NO_LIMIT = 2**62
 """A trip count that no loop reaches."""
-_FLIPPED = {"less": "greater_equal", "greater": "less_equal",
-            "less_equal": "greater", "greater_equal": "less"}  # fmt: skip
 
 
 def with_induction_variables(kernel: Kernel) -> Kernel:
@@ -83,54 +62,22 @@ def _counters(node: Node) -> dict[Node, Counter]:
     return carried_counters(op, node.operands[op.heads :])
 
 
-@dataclass(frozen=True, slots=True)
-class _Less:
-    """A comparison of two counters: low < high."""
-
-    low: Counter
-    high: Counter
-
-
-def _bound(node: Node) -> tuple[_Less, ...] | None:
+def _bound(node: Node) -> tuple[Less, ...] | None:
     """The comparisons that all hold while a loop goes on; None if it ends otherwise."""
     op = op_of(node, Loop)
     if op.next_condition is None or op.length is not None:
         return None
-    found = _comparisons(op.next_condition, op, _counters(node), holds=True)
+    found = comparisons(op.next_condition, op, _counters(node))
     if found is None or any(each.low.step <= each.high.step for each in found):
         return None
     return tuple(found)
-
-
-def _comparisons(node: Node, loop: Loop, known: Counters, *, holds: bool) -> list[_Less] | None:
-    """A condition as comparisons that all hold; None if it is none."""
-    match node.op:
-        case View() | Reshape() if node.is_single and node.operands[0].is_single:
-            return _comparisons(node.operands[0], loop, known, holds=holds)
-        case Elementwise("not"):
-            return _comparisons(node.operands[0], loop, known, holds=not holds)
-        case Elementwise("and") if holds:
-            parts = [_comparisons(each, loop, known, holds=True) for each in node.operands]
-            first, second = parts
-            return None if first is None or second is None else [*first, *second]
-        case Elementwise(function) if function in _FLIPPED:
-            left, right = (counter_of(each, loop, known) for each in node.operands)
-            if left is None or right is None:
-                return None
-            return [_less(function if holds else _FLIPPED[function], left, right)]
-    return None
-
-
-def _less(function: str, left: Counter, right: Counter) -> _Less:
-    low, high = (left, right) if function.startswith("less") else (right, left)
-    return _Less(replace(low, offset=low.offset - function.endswith("equal")), high)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Counted:
     """Rules that give loops a trip count; `bounds` are the conditions by the old loop."""
 
-    bounds: Mapping[Node, tuple[_Less, ...]]
+    bounds: Mapping[Node, tuple[Less, ...]]
     extents: dict[Node, Number] = field(default_factory=dict)
 
     @property
@@ -146,7 +93,9 @@ class _Counted:
         self.extents[node] = count = self._count(rebuild, node)
         body = rebuild.write_inside(op.body)
         plain = replace(op, has_trip=True, has_condition=False, next_condition=None)
-        states, nexts = (tuple(rebuild.nodes[each] for each in part) for part in (op.states, op.nexts))
+        states, nexts = (
+            tuple(rebuild.nodes[each] for each in part) for part in (op.states, op.nexts)
+        )
         made = replace(loop_with(rebuild, plain, body, states, nexts), extent=count)
         return builder.add(made, node.dtype, (), builder.dim(count), *given[op.heads :])
 
@@ -155,9 +104,9 @@ class _Counted:
         op, builder, heads = op_of(node, Loop), rebuild.builder, rebuild.operands(node)
         bounds = self.bounds[node]
         first = node.operands[op.has_trip] if op.has_condition else None
-        begins = [] if first is None else _comparisons(first, op, {}, holds=True)
-        is_next = first is not None and begins == [_before(each) for each in bounds]
-        counts = [_reached(rebuild, _before(each) if is_next else each, each) for each in bounds]
+        begins = [] if first is None else comparisons(first, op, {})
+        is_next = first is not None and begins == [each.at(-1) for each in bounds]
+        counts = [_reached(rebuild, each.at(-int(is_next)), each) for each in bounds]
         found = counts[0]
         for each in counts[1:]:
             found = builder.least(found, each)
@@ -189,15 +138,10 @@ def _place(node: Node) -> tuple[int, int]:
     return op.number, op.axis
 
 
-def _before(bound: _Less) -> _Less:
-    """The comparison as it was before the first iteration."""
-    return _Less(bound.low.at(-1), bound.high.at(-1))
-
-
-def _reached(rebuild: Rebuild, bound: _Less, steps: _Less) -> Number:
+def _reached(rebuild: Rebuild, bound: Less, steps: Less) -> Number:
     """The first iteration at which low < high does not hold."""
     builder = rebuild.builder
-    low, high = (_number(rebuild, each.at(0)) for each in (bound.low, bound.high))
+    low, high = (number_of(rebuild, each.at(0)) for each in (bound.low, bound.high))
     gap = builder.minus(builder.most(high, low), low)
     step = steps.low.step - steps.high.step
     if isinstance(gap, int):
@@ -206,11 +150,3 @@ def _reached(rebuild: Rebuild, bound: _Less, steps: _Less) -> Number:
         return gap
     more = builder.dim(builder.plus(gap, step - 1))
     return builder.number(builder.map("div", more, builder.dim(step)))
-
-
-def _number(rebuild: Rebuild, value: Counter) -> Number:
-    builder: KernelBuilder = rebuild.builder
-    if value.base is None:
-        return value.offset
-    base = builder.number(rebuild.nodes[value.base])
-    return builder.plus(base, value.offset)
