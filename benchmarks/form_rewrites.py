@@ -6,7 +6,7 @@ import numpy as np
 from onnx import numpy_helper
 
 import treadle
-from benchmarks.form_counters import FORMS
+from benchmarks.form_structure import FORMS
 from benchmarks.form_edits import Draft
 from benchmarks.form_rules import form
 from treadle.errors import Unsupported
