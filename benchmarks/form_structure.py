@@ -1,4 +1,4 @@
-"""Forms of the structure around a body: loops split, unrolled, nested, reversed, with more values."""
+"""Forms of the structure around a body: loops split, unrolled, nested, reversed, wider."""
 
 from __future__ import annotations
 
@@ -117,9 +117,7 @@ def first_by_if(draft: Draft) -> bool:
                 )
                 for name, out in ((loop.input[2 + k], draft.fresh("a")), (old, draft.fresh("b")))
             ]  # fmt: skip
-            made.append(
-                node("If", [is_first], [new], then_branch=sides[0], else_branch=sides[1])
-            )
+            made.append(node("If", [is_first], [new], then_branch=sides[0], else_branch=sides[1]))
             info.name = old
             changed = True
         set_nodes(body, [*made, *body.node])
@@ -295,7 +293,9 @@ def _reversed_by(turn: Callable[[Draft, str, str, int], list[onnx.NodeProto]]) -
         for scan, body, states in _scans(draft, plain=False):
             if attribute(scan, "scan_input_axes") or attribute(scan, "scan_output_axes"):
                 continue
-            ranks = [len(extents(types.get(s, onnx.TypeProto())) or ()) for s in scan.input[states:]]
+            ranks = [
+                len(extents(types.get(s, onnx.TypeProto())) or ()) for s in scan.input[states:]
+            ]
             before, after = [], []
             for k in range(states, len(scan.input)):
                 name = draft.fresh("turned")
@@ -415,7 +415,7 @@ def items_wider(draft: Draft) -> bool:
 def time_major(draft: Draft) -> bool:
     """What a Scan slices is fed with the batch first, and transposed; so are its outputs."""
     types, changed = draft.types(), False
-    for scan, body, states in _scans(draft):
+    for scan, _body, states in _scans(draft):
         before, after, main = [], [], draft.model.graph
         for k in range(states, len(scan.input)):
             source = scan.input[k]

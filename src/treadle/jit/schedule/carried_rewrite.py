@@ -27,7 +27,9 @@ from treadle.jit.schedule.algebra.counters import Counter, written_counter
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value is carried: as values of these shapes; as none if it is invariant or a counter.
+    """How a value is carried: as values of these shapes, or as none.
+
+    It is then the initial value, a `counter`, or the `same` as another carried value of its loop.
 
     Along `axis` they are its parts. None: the only one has the same elements in order, and each of
     its axes is one of `kept`, or of extent 1 (None).
@@ -37,6 +39,7 @@ class Form:
     axis: int | None = None
     kept: tuple[int | None, ...] = ()
     counter: Counter | None = None
+    same: Node | None = None
 
 
 Forms = Mapping[Node, Form]
@@ -60,10 +63,12 @@ class _Written:
 class CarriedRewrite:
     """Rules that rewrite loops with carried values in other forms.
 
-    `around` are the enclosing loops, `written` the finished ones, by the old node.
+    `unread` are the numbers of stacked outputs to drop, by the loop. `around` are the enclosing
+    loops, `written` the finished ones, by the old node.
     """
 
     forms: Forms
+    unread: Mapping[Node, frozenset[int]] = field(default_factory=dict)
     around: list[_Written] = field(default_factory=list)
     written: dict[Node, _Written] = field(default_factory=dict)
 
@@ -79,7 +84,8 @@ class CarriedRewrite:
         """Rewrite a loop, with each value carried in its form."""
         op, builder = op_of(node, Loop), rebuild.builder
         heads, given = op.heads, rebuild.operands(node)
-        made = _Written(op, given[heads:], self._numbers(op))
+        dropped = self.unread.get(node, frozenset())
+        made = _Written(op, given[heads:], self._numbers(op, dropped))
         self.around.append(made)
         body = rebuild.write_inside(op.body)
         self.around.pop()
@@ -89,8 +95,10 @@ class CarriedRewrite:
         builder.block = outer
         states = [each for each in body.nodes if isinstance(each.op, CarriedArg)]
         states.sort(key=_number)
+        stacks = tuple(each for k, each in enumerate(op.stacks) if k not in dropped)
+        plain = replace(op, stacks=stacks)
         loop = builder.add(
-            loop_with(rebuild, op, body, tuple(states), tuple(nexts)), node.dtype, (),
+            loop_with(rebuild, plain, body, tuple(states), tuple(nexts)), node.dtype, (),
             *given[:heads], *initials,
         )  # fmt: skip
         for number, state in enumerate(op.states):
@@ -101,17 +109,24 @@ class CarriedRewrite:
                 if form.counter is not None and op.extent is not None:
                     trips = builder.dim(rebuild.number(op.extent))
                     initial = _count(rebuild, form.counter, state, trips)
+                if form.same is not None:
+                    other = op.states.index(form.same)
+                    own = made.lasts.get(other)
+                    initial = own or _last(builder, loop, states[made.numbers[other]])
                 made.lasts[number] = _whole(builder, parts, form, state, initial)
         self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
 
-    def _numbers(self, op: Loop) -> list[int]:
+    def _numbers(self, op: Loop, dropped: frozenset[int]) -> list[int]:
         """The new number of each carried value's first part, and of each stack."""
         numbers, following = [], 0
         for state in op.states:
             numbers.append(following)
             following += len(self.forms[state].shapes) if state in self.forms else 1
-        return [*numbers, *range(following, following + len(op.stacks))]
+        for stack in range(len(op.stacks)):
+            numbers.append(following)
+            following += stack not in dropped
+        return numbers
 
     def _apart(self, builder: KernelBuilder, op: Loop, values: Sequence[Node]) -> list[Node]:
         """The values for each carried value of a loop, in their new forms."""
@@ -127,6 +142,8 @@ class CarriedRewrite:
         form = self.forms.get(node) or _as_it_is(node)
         if form.counter is not None:
             return _count(rebuild, form.counter, node, iteration_number(rebuild.builder))
+        if form.same is not None:
+            return rebuild.nodes[form.same]
         first = made.numbers[number]
         parts = [
             rebuild.builder.param(
@@ -146,6 +163,8 @@ class CarriedRewrite:
         if not node.operands:
             made = self.around[-1]
             form = self.forms.get(made.op.states[op.number])
+            if form is not None and form.same is not None:
+                return builder.dim(rebuild.nodes[form.same].shape[op.axis])
             if form is not None and not form.shapes:
                 return builder.dim(made.initials[op.number].shape[op.axis])
             axis = op.axis if form is None or not form.kept else form.kept.index(op.axis)
