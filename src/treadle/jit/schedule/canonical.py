@@ -4,6 +4,7 @@
     what is carried and not read       not carried
     carried counters                   functions of the iteration number, and trip counts
     initial if i == 0 else state       the state, carried from the initial value
+    rows collected in carried arrays   stacked outputs
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
@@ -37,6 +38,7 @@ from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.carried_liveness import with_live_carried_values
+from treadle.jit.schedule.collected_outputs import with_stacked_outputs
 from treadle.jit.schedule.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
 from treadle.jit.schedule.row_loops import with_row_loops
@@ -45,7 +47,8 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_live_carried_values, with_induction_variables, with_initial_values, with_narrow_numbers,
+    with_live_carried_values, with_induction_variables, with_initial_values,
+    with_stacked_outputs, with_narrow_numbers,
     with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
     with_hoisted_guards, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,

@@ -17,7 +17,9 @@ from treadle.jit.kernel.ir import (
     Node,
     Number,
     Result,
+    Scatter,
     Shape,
+    Stack,
     SymbolicDim,
     op_of,
 )
@@ -26,10 +28,26 @@ from treadle.jit.schedule.algebra.counters import Counter, written_counter
 
 
 @dataclass(frozen=True, slots=True)
+class Collected:
+    """Rows along an axis that a carried value collects: `after`, its next value, has one more.
+
+    `grows`: they are put behind the initial value, or with `reverse` in front of it; others take
+    the place of all of its rows.
+    """
+
+    after: Node
+    row: Node
+    axis: int
+    reverse: bool = False
+    grows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """How a value is carried: as values of these shapes, or as none.
 
-    It is then the initial value, a `counter`, or the `same` as another carried value of its loop.
+    It is then the initial value, a `counter`, the `same` as another carried value of its loop, or a
+    stacked output, as its rows are only `collected`.
 
     Along `axis` they are its parts. None: the only one has the same elements in order, and each of
     its axes is one of `kept`, or of extent 1 (None).
@@ -40,6 +58,7 @@ class Form:
     kept: tuple[int | None, ...] = ()
     counter: Counter | None = None
     same: Node | None = None
+    collected: Collected | None = None
 
 
 Forms = Mapping[Node, Form]
@@ -77,7 +96,7 @@ class CarriedRewrite:
         """The rules by operation."""
         return {
             CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent,
-            InductionVar: _number_again,
+            InductionVar: _number_again, Concat: self._collector, Scatter: self._collector,
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
@@ -92,15 +111,15 @@ class CarriedRewrite:
         initials = self._apart(builder, op, made.initials)
         outer, builder.block = builder.block, body
         nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
+        rows = self._rows(rebuild, op)
         builder.block = outer
         states = [each for each in body.nodes if isinstance(each.op, CarriedArg)]
         states.sort(key=_number)
         stacks = tuple(each for k, each in enumerate(op.stacks) if k not in dropped)
         plain = replace(op, stacks=stacks)
-        loop = builder.add(
-            loop_with(rebuild, plain, body, tuple(states), tuple(nexts)), node.dtype, (),
-            *given[:heads], *initials,
-        )  # fmt: skip
+        whole = loop_with(rebuild, plain, body, tuple(states), tuple(nexts))
+        whole = replace(whole, stacks=(*whole.stacks, *rows.values()))
+        loop = builder.add(whole, node.dtype, (), *given[:heads], *initials)
         for number, state in enumerate(op.states):
             if state in self.forms:
                 first, form = made.numbers[number], self.forms[state]
@@ -113,6 +132,9 @@ class CarriedRewrite:
                     other = op.states.index(form.same)
                     own = made.lasts.get(other)
                     initial = own or _last(builder, loop, states[made.numbers[other]])
+                if form.collected is not None:
+                    place = len(states) + len(stacks) + list(rows).index(state)
+                    initial = _filled(builder, loop, place, initial, form.collected)
                 made.lasts[number] = _whole(builder, parts, form, state, initial)
         self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
@@ -135,6 +157,24 @@ class CarriedRewrite:
             form = self.forms.get(state)
             found += [value] if form is None else _parts(builder, value, form)
         return found
+
+    def _rows(self, rebuild: Rebuild, op: Loop) -> dict[Node, Stack]:
+        """The stacked outputs in place of carried values that only collect them."""
+        found = dict[Node, Stack]()
+        for state in op.states:
+            form = self.forms.get(state)
+            if form is not None and form.collected is not None:
+                row, axis = rebuild.nodes[form.collected.row], form.collected.axis
+                rest = (*row.shape[:axis], *row.shape[axis + 1 :])
+                element = rebuild.builder.reshape(row, rest)
+                found[state] = Stack(element, axis, form.collected.reverse)
+        return found
+
+    def _collector(self, rebuild: Rebuild, node: Node) -> Node:
+        """A node that puts a row into a carried value; only the loop reads it."""
+        found = (form.collected for form in self.forms.values() if form.collected is not None)
+        row = next((each.row for each in found if each.after is node), None)
+        return copied(rebuild, node) if row is None else rebuild.nodes[row]
 
     def _state(self, rebuild: Rebuild, node: Node) -> Node:
         """The replacement of a carried argument: its old form, assembled from its parts."""
@@ -165,6 +205,9 @@ class CarriedRewrite:
             form = self.forms.get(made.op.states[op.number])
             if form is not None and form.same is not None:
                 return builder.dim(rebuild.nodes[form.same].shape[op.axis])
+            if form is not None and form.collected is not None and form.collected.axis == op.axis:
+                first = builder.dim(made.initials[op.number].shape[op.axis])
+                return builder.map("add", first, iteration_number(builder))
             if form is not None and not form.shapes:
                 return builder.dim(made.initials[op.number].shape[op.axis])
             axis = op.axis if form is None or not form.kept else form.kept.index(op.axis)
@@ -217,6 +260,24 @@ def _last(builder: KernelBuilder, loop: Node, state: Node) -> Node:
 
     shape = tuple(extent(axis, own) for axis, own in enumerate(state.shape))
     return builder.add(Result(number), state.dtype, shape, loop)
+
+
+def _filled(
+    builder: KernelBuilder, loop: Node, number: int, initial: Node, rows: Collected
+) -> Node:
+    """What a carried value has collected: the stacked output with this number."""
+    op, axis = op_of(loop, Loop), rows.axis
+    count = op.extent
+    if count is None:
+        count = builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
+    shape = (*initial.shape[:axis], count, *initial.shape[axis + 1 :])
+    stacked = builder.add(Result(number), initial.dtype, shape, loop)
+    if not rows.grows or initial.shape[axis] == 0:
+        return stacked
+    parts = (stacked, initial) if rows.reverse else (initial, stacked)
+    total = builder.plus(initial.shape[axis], count)
+    whole = (*shape[:axis], total, *shape[axis + 1 :])
+    return builder.add(Concat(axis), initial.dtype, whole, *parts)
 
 
 def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
