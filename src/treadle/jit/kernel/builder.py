@@ -18,6 +18,7 @@ import numpy as np
 from treadle.ir import DType
 from treadle.jit.kernel.constant_view import viewed
 from treadle.jit.kernel.declined import Declined
+from treadle.jit.kernel.element_types import is_exact_in
 from treadle.jit.kernel.ir import (
     Axis,
     Concat,
@@ -37,6 +38,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.node_builder import NodeBuilder
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.kernel.scalar_functions import default_type
+from treadle.jit.kernel.truths import compared_truth
 from treadle.jit.kernel.view_bounds import (
     broadcast_index,
     element_of_concat,
@@ -51,6 +53,7 @@ _MAX_LIST_ELEMENTS = 64
 """The length of lists, such as shapes, whose elements are read one by one."""
 _MAX_EXTENT = 2**47
 """The greatest extent: no memory has more elements, and sums of a few do not overflow."""
+_CAST = Elementwise("cast")
 _COMPARISONS = {
     "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
     "less_equal": operator.le,
@@ -85,6 +88,9 @@ class KernelBuilder(NodeBuilder):
         That is bool for a comparison, that of the sides for a choice; else the first operand's.
         """
         shape = self.broadcast(*(operand.shape for operand in operands))
+        truth = compared_truth(function, operands)
+        if truth is not None and truth[0].shape == shape:
+            return truth[0] if truth[1] else self.map("not", truth[0])
         if dtype is None:
             dtype = default_type(function, tuple(operand.dtype for operand in operands))
         return self.add(Elementwise(function), dtype, shape, *operands)
@@ -95,6 +101,8 @@ class KernelBuilder(NodeBuilder):
             return operand
         if isinstance(operand.op, Constant) and np.can_cast(operand.dtype.numpy, dtype.numpy):
             return self.constant(operand.op.array.astype(dtype.numpy))
+        if operand.op == _CAST and is_exact_in(operand.operands[0].dtype, operand.dtype):
+            return self.cast(operand.operands[0], dtype)
         return self.map("cast", operand, dtype=dtype)
 
     def view(self, operand: Node, shape: Sequence[Number], axes: Sequence[Axis]) -> Node:
