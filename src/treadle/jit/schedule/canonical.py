@@ -5,6 +5,7 @@
     carried counters                   functions of the iteration number, and trip counts
     initial if i == 0 else state       the state, carried from the initial value
     rows collected in carried arrays   stacked outputs
+    sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
@@ -48,7 +50,7 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_live_carried_values, with_induction_variables, with_initial_values,
-    with_stacked_outputs, with_narrow_numbers,
+    with_stacked_outputs, with_contractions, with_narrow_numbers,
     with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
     with_hoisted_guards, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
