@@ -13,6 +13,7 @@
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
+    items of reversed tensors          items of the tensors
     columns taken and stacked         rows of a transposition
     squeeze(f(unsqueeze(x)))           f(x)
     operators between loops           a loop over their rows
@@ -42,6 +43,7 @@ from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.carried_liveness import with_live_carried_values
 from treadle.jit.schedule.collected_outputs import with_stacked_outputs
 from treadle.jit.schedule.hoisted_guards import with_hoisted_guards
+from treadle.jit.schedule.item_forms import with_plain_items
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
@@ -49,12 +51,11 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_live_carried_values, with_induction_variables, with_initial_values,
-    with_stacked_outputs, with_contractions, with_narrow_numbers,
-    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
-    with_hoisted_guards, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_live_carried_values, with_induction_variables, with_initial_values, with_stacked_outputs,
+    with_contractions, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
+    with_selects, with_simple_carried_values, with_hoisted_guards, with_scan_slices,
+    with_plain_items, with_rows, with_row_loops, with_sunk_producers, with_simple_carried_values,
+    with_read_shapes, with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 
