@@ -102,6 +102,8 @@ class _Liveness:
                 if loop.next_condition is not None:
                     yield loop.next_condition
                 return
+            case Branch() as branch:
+                yield from (*branch.then_results, *branch.otherwise_results)
             case CarriedArg(number=number):
                 yield from self._carried(self.loops[node.home], number)
             case Result(number=number) | DimOf(number=number) if node.operands:
@@ -112,9 +114,6 @@ class _Liveness:
 
     def _result(self, owner: Node, number: int) -> Iterator[Node]:
         match owner.op:
-            case Branch() as branch:
-                yield branch.then_results[number]
-                yield branch.otherwise_results[number]
             case Loop() as loop if number < len(loop.states):
                 yield from self._carried(owner, number)
             case Loop() as loop:
