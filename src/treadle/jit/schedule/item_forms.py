@@ -71,7 +71,8 @@ def _through(node: Node) -> tuple[int, bool, tuple[Axis, ...]] | None:
         return None
     at = axes[found[0]]
     is_reversed = _is_reversed(at, axis, source.shape[axis])
-    if not is_reversed and (at != Axis(0, ((axis, 1),)) or not keeps_order(source)):
+    is_wider = len(source.shape) > len(base.shape) and keeps_order(source)
+    if not is_reversed and (at != Axis(0, ((axis, 1),)) or not is_wider):
         return None
     rest = (
         Axis(each.offset, tuple((n - (n > axis), step) for n, step in each.terms))
