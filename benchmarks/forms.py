@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forms", description=__doc__)
     parser.add_argument("names", nargs="*", help="models whose name, title or kind has such a word")
     parser.add_argument("--form", action="append", help="forms whose name has this")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the suite's iterations")
     parser.add_argument("--rounds", type=int, default=8, help="rounds of calls")
     options = parser.parse_args(arguments)
     slower, apart, wrong, compared, ratios = 0, 0, 0, 0, list[tuple[float, str, str]]()
@@ -85,7 +86,7 @@ def forms_of(
     benchmark: Benchmark, options: argparse.Namespace
 ) -> Mapping[str, tuple[float, float, float, str]]:
     """For each form: our seconds, onnxruntime's, the quickest form's; or what is wrong."""
-    instance = benchmark.make(benchmark.n)
+    instance = benchmark.make(max(benchmark.small, int(options.share * benchmark.n)))
     wanted = instance.reference(**instance.feed)
     calls: dict[tuple[str, str], Call] = {}
     once: dict[tuple[str, str], float] = {}
