@@ -1,10 +1,9 @@
-"""Forms of the structure around a body: loops split, unrolled, nested, reversed, wider."""
+"""Forms of the structure around a body: loops split, unrolled and nested, branches, functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
@@ -27,14 +26,14 @@ __all__ = ["FORMS"]
 Places = tuple[onnx.NodeProto, onnx.GraphProto, int]
 
 
-def _scans(draft: Draft, *, plain: bool = True) -> Iterator[Places]:
+def scans(draft: Draft, *, plain: bool = True) -> Iterator[Places]:
     """Scans of the main graph, their bodies and numbers of states; plain: forward along axis 0."""
     for graph, scan, body in draft.loops("Scan"):
         if graph is draft.model.graph and (len(scan.attribute) == 2 or not plain):
             yield scan, body, len(scan.input) - number(scan, "num_scan_inputs", 0)
 
 
-def _all_loops(draft: Draft) -> Iterator[tuple[onnx.NodeProto, onnx.GraphProto, int, int, int]]:
+def all_loops(draft: Draft) -> Iterator[tuple[onnx.NodeProto, onnx.GraphProto, int, int, int]]:
     """Every outer loop: node, body, states, and where they are among operands and results."""
     for op, skip, skipped in (("Scan", 0, 0), ("Loop", 2, 1)):
         for graph, loop, body in draft.loops(op):
@@ -43,7 +42,7 @@ def _all_loops(draft: Draft) -> Iterator[tuple[onnx.NodeProto, onnx.GraphProto, 
                 yield loop, body, states, skip, skipped
 
 
-def _is_tensor(info: onnx.ValueInfoProto) -> bool:
+def is_tensor(info: onnx.ValueInfoProto) -> bool:
     return info.type.HasField("tensor_type")
 
 
@@ -52,7 +51,7 @@ def one_trip(draft: Draft) -> bool:
     """The loop in a Loop that runs once: states are carried, outputs stacked."""
     changed = False
     types = draft.types()
-    for loop, body, states, skip, skipped in _all_loops(draft):
+    for loop, body, states, skip, skipped in all_loops(draft):
         results = [types.get(name) for name in loop.output if name]
         if not all(t is not None and t.HasField("tensor_type") for t in results):
             continue
@@ -107,7 +106,7 @@ def first_by_if(draft: Draft) -> bool:
         zero, is_first = draft.constant(0), draft.fresh("first")
         made = [zero, node("Equal", [body.input[0].name, zero.output[0]], [is_first])]
         for k, info in enumerate(body.input[2:]):
-            if not _is_tensor(info) or "" in (extents(info.type) or [""]):
+            if not is_tensor(info) or "" in (extents(info.type) or [""]):
                 continue
             old, new = draft.fresh(info.name), info.name
             sides = [
@@ -128,8 +127,8 @@ def first_by_if(draft: Draft) -> bool:
 def constant_if(draft: Draft) -> bool:
     """The body in a branch that is always taken; the other branch is the same."""
     changed = False
-    for _loop, body, _, _, _ in _all_loops(draft):
-        if not all(map(_is_tensor, body.output)):
+    for _loop, body, _, _, _ in all_loops(draft):
+        if not all(map(is_tensor, body.output)):
             continue
         yes = draft.constant(True, "bool")
         results = [info.name for info in body.output]
@@ -156,7 +155,7 @@ def constant_if(draft: Draft) -> bool:
 def as_function(draft: Draft) -> bool:
     """The body calls a function of the model, and that another one."""
     changed = False
-    for _, body, _, _, _ in _all_loops(draft):
+    for _, body, _, _, _ in all_loops(draft):
         made = {name for each in body.node for name in each.output}
         names = list(dict.fromkeys(n for each in body.node for n in _reads(each) if n not in made))
         outs = list(dict.fromkeys(i.name for i in body.output if i.name in made))
@@ -191,7 +190,7 @@ def _reads(each: onnx.NodeProto) -> list[str]:
 def unrolled(draft: Draft) -> bool:
     """Two steps of a Scan in each iteration, of pairs of rows."""
     types, changed = draft.types(), False
-    for scan, body, states in _scans(draft):
+    for scan, body, states in scans(draft):
         sources = scan.input[states:]
         shapes = [extents(types.get(s, onnx.TypeProto())) for s in sources]
         if any(not s or not isinstance(s[0], int) or s[0] % 2 or "" in s for s in shapes):
@@ -248,7 +247,7 @@ def _unroll(
 def halves(draft: Draft) -> bool:
     """A Scan over the first half, and one over the second that goes on from there."""
     types, changed = draft.types(), False
-    for scan, body, states in _scans(draft):
+    for scan, body, states in scans(draft):
         shapes = [extents(types.get(s, onnx.TypeProto())) for s in scan.input[states:]]
         if any(not s or not isinstance(s[0], int) for s in shapes):
             continue
@@ -284,156 +283,4 @@ def halves(draft: Draft) -> bool:
         place = next(k for k, each in enumerate(graph.node) if each == scan)
         set_nodes(graph, [*graph.node[:place], *made, *graph.node[place + 1 :]])
         changed = True
-    return changed
-
-
-def _reversed_by(turn: Callable[[Draft, str, str, int], list[onnx.NodeProto]]) -> Callable:
-    def apply(draft: Draft) -> bool:
-        types, changed = draft.types(), False
-        for scan, body, states in _scans(draft, plain=False):
-            if attribute(scan, "scan_input_axes") or attribute(scan, "scan_output_axes"):
-                continue
-            ranks = [
-                len(extents(types.get(s, onnx.TypeProto())) or ()) for s in scan.input[states:]
-            ]
-            before, after = [], []
-            for k in range(states, len(scan.input)):
-                name = draft.fresh("turned")
-                before += turn(draft, scan.input[k], name, ranks[k - states])
-                scan.input[k] = name
-            for k in range(states, len(scan.output)):
-                if scan.output[k]:
-                    name, rank = draft.fresh("turned"), len(extents(body.output[k].type) or ()) + 1
-                    after += turn(draft, name, scan.output[k], rank)
-                    scan.output[k] = name
-            for field, count in (
-                ("scan_input_directions", len(scan.input) - states),
-                ("scan_output_directions", len(body.output) - states),
-            ):
-                old = attribute(scan, field)
-                turned = [1 - d for d in (old.ints if old else [0] * count)]
-                if old:
-                    scan.attribute.remove(old)
-                if any(turned):
-                    scan.attribute.append(helper.make_attribute(field, turned))
-            put_around(draft.model.graph, scan, before, after)
-            changed = True
-        return changed
-
-    return apply
-
-
-def _by_slice(draft: Draft, source: str, made: str, rank: int) -> list[onnx.NodeProto]:
-    bounds = [draft.constant([n]) for n in (-1, -(2**62), 0, -1)]
-    return [*bounds, node("Slice", [source, *(b.output[0] for b in bounds)], [made])]
-
-
-form("data reversed by Slice, the other direction")(_reversed_by(_by_slice))
-
-
-@form("outputs that nobody reads")
-def unread_outputs(draft: Draft) -> bool:
-    """Up to four floats of the body are stacked, and one carried, that nothing reads."""
-    types, changed = draft.types(), False
-    for loop, body, states, skip, skipped in _all_loops(draft):
-        made = [n for each in body.node for n in each.output if n in types]
-        made = [
-            n for n in made if types[n].tensor_type.elem_type == TensorProto.FLOAT
-            and all(isinstance(e, int) for e in extents(types[n]) or [])
-            and n not in {info.name for info in body.output}
-        ][:4]  # fmt: skip
-        loop.output.extend([""] * (len(body.output) - skipped - len(loop.output)))
-        for name in made:
-            copy = draft.fresh(name)
-            body.node.append(node("Identity", [name], [copy]))
-            body.output.append(onnx.ValueInfoProto(name=copy, type=types[name]))
-            loop.output.append(draft.fresh("unread"))
-        info = body.input[skip] if states else None
-        if info is not None and _is_tensor(info) and "" not in (extents(info.type) or [""]):
-            kept, old = draft.fresh("kept"), draft.fresh("old")
-            body.node.append(node("Identity", [info.name], [kept]))
-            body.input.insert(skip, onnx.ValueInfoProto(name=old, type=info.type))
-            body.output.insert(skipped, onnx.ValueInfoProto(name=kept, type=info.type))
-            loop.input.insert(skip, loop.input[skip])
-            loop.output.insert(0, draft.fresh("unread"))
-        changed = True
-    return changed
-
-
-@form("a state carried twice")
-def carried_twice(draft: Draft) -> bool:
-    """A copy of the first state is carried too, and every second node reads it."""
-    changed = False
-    for loop, body, states, skip, skipped in _all_loops(draft):
-        info = body.input[skip] if states else None
-        if info is None or not _is_tensor(info) or "" in (extents(info.type) or [""]):
-            continue
-        twin, after = draft.fresh(info.name), draft.fresh("after")
-        readers = [each for each in body.node if info.name in each.input]
-        for each in readers[1::2] or readers[:1]:
-            each.input[:] = [twin if n == info.name else n for n in each.input]
-        body.node.append(node("Identity", [body.output[skipped].name], [after]))
-        body.input.insert(skip + 1, onnx.ValueInfoProto(name=twin, type=info.type))
-        body.output.insert(skipped + 1, onnx.ValueInfoProto(name=after, type=info.type))
-        loop.input.insert(skip + 1, loop.input[skip])
-        loop.output.insert(1, draft.fresh("unread"))
-        changed = True
-    return changed
-
-
-@form("items with one axis more")
-def items_wider(draft: Draft) -> bool:
-    """Scan inputs and outputs have an axis of extent 1 after the first."""
-    changed = False
-    for scan, body, states in _scans(draft):
-        if not all(info.type.tensor_type.elem_type for info in body.input):
-            continue
-        axis, inner = draft.constant([1]), draft.constant([0])
-        before, after, head, tail = [axis], [], [inner], []
-        for k in range(states, len(scan.input)):
-            wide, item, info = draft.fresh("wide"), draft.fresh("item"), body.input[k]
-            before.append(node("Unsqueeze", [scan.input[k], axis.output[0]], [wide]))
-            scan.input[k] = wide
-            head.append(node("Squeeze", [item, inner.output[0]], [info.name]))
-            kind = value(item, info.type.tensor_type.elem_type, [1, *(extents(info.type) or [])])
-            info.CopyFrom(kind)
-        for k in range(states, len(scan.output)):
-            info, wide, item = body.output[k], draft.fresh("wide"), draft.fresh("item")
-            tail.append(node("Unsqueeze", [info.name, inner.output[0]], [item]))
-            kind = value(item, info.type.tensor_type.elem_type, [1, *(extents(info.type) or [])])
-            info.CopyFrom(kind)
-            if scan.output[k]:
-                after.append(node("Squeeze", [wide, axis.output[0]], [scan.output[k]]))
-                scan.output[k] = wide
-        set_nodes(body, [*head, *body.node, *tail])
-        put_around(draft.model.graph, scan, before, after)
-        changed = True
-    return changed
-
-
-@form("time major by Transpose")
-def time_major(draft: Draft) -> bool:
-    """What a Scan slices is fed with the batch first, and transposed; so are its outputs."""
-    types, changed = draft.types(), False
-    for scan, _body, states in _scans(draft):
-        before, after, main = [], [], draft.model.graph
-        for k in range(states, len(scan.input)):
-            source = scan.input[k]
-            if source in draft.feed and draft.feed[source].ndim in (2, 3):
-                name = draft.add_input(source, np.swapaxes(draft.feed[source], 0, 1))
-                turned, perm = draft.fresh("turned"), [1, 0, 2][: draft.feed[source].ndim]
-                before.append(node("Transpose", [name], [turned], perm=perm))
-                scan.input[k] = turned
-        for k in range(states, len(scan.output)):
-            rank = len(extents(types.get(scan.output[k], onnx.TypeProto())) or ())
-            if rank in (2, 3):
-                perm, first, last = [1, 0, 2][:rank], draft.fresh("first"), scan.output[k]
-                there = draft.fresh("there")
-                after += [
-                    node("Transpose", [first], [there], perm=perm),
-                    node("Transpose", [there], [last], perm=perm),
-                ]
-                scan.output[k] = first
-        put_around(main, scan, before, after)
-        changed |= bool(before)
     return changed

@@ -128,7 +128,7 @@ def _of_slice(step: Leaf, axis: int) -> Sources | None:
     return None if shape_of(source) is None else ((source, axis),)
 
 
-def cuts(step: Step) -> bool:
+def shortens(step: Step) -> bool:
     """Whether a step's items may be fewer than those that they are made of."""
     return isinstance(step, Leaf) and step.op == "Slice"
 
