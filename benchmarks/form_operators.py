@@ -15,7 +15,7 @@ from onnx import TensorProto, parser
 
 from benchmarks.form_edits import Draft, Nodes, attribute, extents, number, replace
 from benchmarks.form_loops import FORMS
-from benchmarks.form_rules import form
+from benchmarks.form_rules import Form, form
 
 __all__ = ["FORMS"]
 
@@ -175,8 +175,6 @@ TEMPLATES = {
         p = Mul (m, b)  q = Mul (n, c)  y = Add (p, q)""", _of_whole),
     "comparisons cast forth and back": Template(_COMPARE, """
         m = OP (a, b)  n = Cast <to = 7> (m)  f = Cast <to = 1> (n)  y = Cast <to = 9> (f)"""),
-    "whole numbers through floats": Template(("Add", "Sub"), """
-        m = OP (a, b)  n = Cast <to = 11> (m)  y = Cast <to = 7> (n)""", _of_whole),
     "comparisons as float": Template(_COMPARE, _float("half", 0.5) + """
         m = OP (a, b)  n = Cast <to = 1> (m)  y = Greater (n, half)""", _compares_floats),
     "Mod as Div and Mul": Template(("Mod",), """
@@ -199,8 +197,9 @@ TEMPLATES = {
 }  # fmt: skip
 
 
-def _register(name: str, template: Template) -> None:
-    @form(name)
+def templated(template: Template) -> Form:
+    """The form that writes the operators of a template so."""
+
     def apply(draft: Draft) -> bool:
         types = draft.types()
 
@@ -210,6 +209,8 @@ def _register(name: str, template: Template) -> None:
             return written(draft, template.text, each)
 
         return replace(draft, rule)
+
+    return apply
 
 
 def written(draft: Draft, text: str, each: onnx.NodeProto) -> Nodes:
@@ -239,4 +240,8 @@ def _parsed(text: str) -> list[bytes]:
 
 
 for _name, _template in TEMPLATES.items():
-    _register(_name, _template)
+    form(_name)(templated(_template))
+
+through_floats = templated(Template(("Add", "Sub"), """
+    m = OP (a, b)  n = Cast <to = 11> (m)  y = Cast <to = 7> (n)""", _of_whole))  # fmt: skip
+"""Sums of whole numbers rounded to 53 bits."""

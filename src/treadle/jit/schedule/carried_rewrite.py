@@ -272,7 +272,9 @@ def _filled(
         count = builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
     shape = (*initial.shape[:axis], count, *initial.shape[axis + 1 :])
     stacked = builder.add(Result(number), initial.dtype, shape, loop)
-    if not rows.grows or initial.shape[axis] == 0:
+    if not rows.grows:
+        return builder.expand(stacked, initial.shape)
+    if initial.shape[axis] == 0:
         return stacked
     parts = (stacked, initial) if rows.reverse else (initial, stacked)
     total = builder.plus(initial.shape[axis], count)

@@ -15,11 +15,15 @@ from treadle.jit.kernel.ir import (
     Axis,
     CarriedArg,
     Concat,
+    Constant,
     DimOf,
+    Elementwise,
     Kernel,
     Loop,
     Node,
+    Number,
     Scatter,
+    SymbolicDim,
     View,
     op_of,
 )
@@ -95,12 +99,25 @@ def _replaced(node: Node, number: int) -> Collected | None:
     if not whole or len(row.shape) != len(state.shape) or row.shape[axis] != 1:
         return None
     found = counter_of(_single(after.operands[2 + at]), op, {})
-    if count != op.extent or found is None:
+    if not _is_trip_count(count, op.extent) or found is None:
         return None
     if found == Counter(step=1):
         return Collected(after, row, axis)
     is_back = isinstance(count, int) and found == Counter(None, count - 1, -1)
     return Collected(after, row, axis, reverse=True) if is_back else None
+
+
+def _is_trip_count(count: Number, extent: Number | None) -> bool:
+    """Whether an array has as many rows as a loop has iterations: n of them, and max(n, 0)."""
+    if count == extent:
+        return True
+    if not isinstance(count, SymbolicDim) or not isinstance(extent, SymbolicDim):
+        return False
+    source = extent.source
+    if source is None or count.source is None or source.op != Elementwise("max"):
+        return False
+    trips, least = source.operands
+    return trips is count.source and isinstance(least.op, Constant) and not least.op.array.any()
 
 
 def _single(index: Node) -> Node:
