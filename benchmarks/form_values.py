@@ -77,6 +77,8 @@ def unread_outputs(draft: Draft) -> bool:
             and all(isinstance(e, int) for e in extents(types[n]) or [])
             and n not in {info.name for info in body.output}
         ][:4]  # fmt: skip
+        if attribute(loop, "scan_output_directions") or attribute(loop, "scan_output_axes"):
+            continue
         loop.output.extend([""] * (len(body.output) - skipped - len(loop.output)))
         for name in made:
             copy = draft.fresh(name)
