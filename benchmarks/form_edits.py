@@ -157,3 +157,38 @@ def value(name: str, element: int, shape: Sequence[int | str] | None) -> onnx.Va
     """A value's name and type."""
     opened = None if shape is None else [each or None for each in shape]
     return helper.make_tensor_value_info(name, element, opened)
+
+
+def put_around(graph: onnx.GraphProto, at: onnx.NodeProto, before: Nodes, after: Nodes) -> None:
+    """Put nodes before and after a node of a graph."""
+    place = next(k for k, each in enumerate(graph.node) if each == at)
+    set_nodes(graph, [*graph.node[:place], *before, at, *after, *graph.node[place + 1 :]])
+
+
+def copied_nodes(
+    draft: Draft, nodes: Nodes, names: Mapping[str, str] | None = None
+) -> tuple[list[onnx.NodeProto], dict[str, str]]:
+    """Copies of nodes whose results, and what bodies in them name, have fresh names.
+
+    `names` are read in place of others. Also returns the new names of the results.
+    """
+    made = {name: draft.fresh(name) for each in nodes for name in each.output if name}
+    graph = onnx.GraphProto()
+    set_nodes(graph, nodes)
+    renamed = {**(names or {}), **made}
+    rename_reads(graph, renamed)
+    for each in graph.node:
+        each.output[:] = [renamed.get(name, name) for name in each.output]
+        for _, body in _bodies_of(each):
+            _rename_inside(draft, body)
+    return list(graph.node), made
+
+
+def _rename_inside(draft: Draft, body: onnx.GraphProto) -> None:
+    own = {info.name: draft.fresh(info.name) for info in body.input}
+    nodes, made = copied_nodes(draft, body.node, own)
+    set_nodes(body, nodes)
+    for info in body.input:
+        info.name = own[info.name]
+    for info in body.output:
+        info.name = {**own, **made}.get(info.name, info.name)

@@ -1,6 +1,6 @@
 """Forms that do other work than the model they are made of: they are held against onnxruntime only.
 
-Numbers of 64 or 16 bits in place of 32, and loops that may end early.
+Numbers of 64 or 16 bits in place of 32, whole numbers through floats, and loops that may end early.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from benchmarks.form_edits import Draft, node, set_nodes
+from benchmarks.form_operators import through_floats
 from benchmarks.form_rules import Form
 
 _SINGLE, _HALF, _DOUBLE = (
@@ -93,7 +94,8 @@ OTHER_WORK: dict[str, Callable[[Draft], bool]] = {
     "in double": in_type(_DOUBLE),
     "in half": in_type(_HALF),
     "may end early": ends_early,
+    "whole numbers through floats": through_floats,
 }
 """The forms by name."""
-EXACT = frozenset(("in double", "may end early"))
+EXACT = frozenset(("in double", "may end early", "whole numbers through floats"))
 """Those of which onnxruntime's answers are compared: it rounds numbers of 16 bits less often."""

@@ -130,9 +130,9 @@ def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
 
 
 def _leads(readers: Mapping[Value, Sequence[int]], step: Step, taken: set[int]) -> bool:
-    """Whether only absorbed steps read its results."""
+    """Whether only absorbed steps read its results; a constant that nothing reads costs no call."""
     found = {k for value in step.results if value is not None for k in readers.get(value, ())}
-    return bool(found) and found <= taken
+    return found <= taken and (bool(found) or not any(reads(step)))
 
 
 def _follows(

@@ -7,7 +7,6 @@ checks them at run time.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,8 +15,9 @@ from math import prod
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.kernel.constant_view import viewed
+from treadle.jit.kernel.constant_view import COMPARISONS, compared_truth, viewed
 from treadle.jit.kernel.declined import Declined
+from treadle.jit.kernel.element_types import is_exact_in
 from treadle.jit.kernel.ir import (
     Axis,
     Concat,
@@ -51,10 +51,6 @@ _MAX_LIST_ELEMENTS = 64
 """The length of lists, such as shapes, whose elements are read one by one."""
 _MAX_EXTENT = 2**47
 """The greatest extent: no memory has more elements, and sums of a few do not overflow."""
-_COMPARISONS = {
-    "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
-    "less_equal": operator.le,
-}  # fmt: skip
 
 
 class WrongElementGuess(Declined):
@@ -85,6 +81,9 @@ class KernelBuilder(NodeBuilder):
         That is bool for a comparison, that of the sides for a choice; else the first operand's.
         """
         shape = self.broadcast(*(operand.shape for operand in operands))
+        truth = compared_truth(function, operands)
+        if truth is not None and truth[0].shape == shape:
+            return truth[0] if truth[1] else self.map("not", truth[0])
         if dtype is None:
             dtype = default_type(function, tuple(operand.dtype for operand in operands))
         return self.add(Elementwise(function), dtype, shape, *operands)
@@ -95,6 +94,9 @@ class KernelBuilder(NodeBuilder):
             return operand
         if isinstance(operand.op, Constant) and np.can_cast(operand.dtype.numpy, dtype.numpy):
             return self.constant(operand.op.array.astype(dtype.numpy))
+        given = operand.operands[0] if operand.op == Elementwise("cast") else None
+        if given is not None and is_exact_in(given.dtype, operand.dtype):
+            return self.cast(given, dtype)
         return self.map("cast", operand, dtype=dtype)
 
     def view(self, operand: Node, shape: Sequence[Number], axes: Sequence[Axis]) -> Node:
@@ -308,7 +310,7 @@ class KernelBuilder(NodeBuilder):
     def compare(self, function: str, left: Number, right: Number) -> Node:
         """A comparison of two numbers, folded if both are known."""
         if isinstance(left, int) and isinstance(right, int):
-            return self.scalar(_COMPARISONS[function](left, right), DType.BOOL)
+            return self.scalar(COMPARISONS[function](left, right), DType.BOOL)
         return self.map(function, self.dim(left), self.dim(right))
 
     def match(self, left: Number, right: Number) -> Number:

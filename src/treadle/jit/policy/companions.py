@@ -26,7 +26,9 @@ _OF_ROWS = frozenset((
     "Tanh",
 ))  # fmt: skip
 """Operators of rows, except where an operand has other rows, as a bias of one element each."""
-_OF_LISTS = frozenset(("SequenceEmpty", "SequenceLength", "SequenceAt", "ConcatFromSequence"))
+_OF_LISTS = frozenset((
+    "ConcatFromSequence", "SequenceAt", "SequenceEmpty", "SequenceLength", "SplitToSequence",
+))  # fmt: skip
 _MAX_ELEMENTS = 65536
 """The greatest number of elements of a value in an operator that joins a loop's region."""
 

@@ -4,7 +4,8 @@
     for i: h = g(h, y[i])
 
 Item i of `y` is made of item i of `x`, so native code computes it in iteration i
-(`schedule/sunk_producers.py`), and T need not be known.
+(`schedule/sunk_producers.py`), and T need not be known. Steps that only give a tensor other axes,
+or reverse or cut it, are read through.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _OF_ELEMENTS = frozenset((
     "Where", "Xor",
 ))  # fmt: skip
 """Operators whose element is a function of one element of each operand."""
+
+_OF_AXES = frozenset(("Squeeze", "Transpose", "Unsqueeze"))
+"""Operators that give the same elements other axes."""
 
 Sources = Sequence[tuple[Value, int]]
 """Values, each with the axis along which it is sliced."""
@@ -62,6 +66,10 @@ def item_sources(step: Step, axis: int) -> Sources | None:
         return None
     if step.op == "Gather":
         return _of_gather(step, axis)
+    if step.op in _OF_AXES:
+        return _of_axes(step, axis)
+    if step.op == "Slice":
+        return _of_slice(step, axis)
     if step.op not in _OF_ELEMENTS:
         return None
     try:
@@ -99,6 +107,30 @@ def _of_gather(step: Leaf, axis: int) -> Sources | None:
         return ((data, axis),)
     own = axis - first
     return ((indices, own),) if own < len(given) else ((data, axis - len(given) + 1),)
+
+
+def _of_axes(step: Leaf, axis: int) -> Sources | None:
+    """The operand along the axis that is this one of the result: the only one of its extent."""
+    (source, *_), result = step.operands, step.results[0]
+    assert source is not None, "a required operand"
+    assert result is not None, "it has items"
+    own, shape = shape_of(source), shape_of(result)
+    if own is None or shape is None or isinstance(shape[axis], int) or shape[axis] is None:
+        return None
+    is_only = own.count(shape[axis]) == 1 == shape.count(shape[axis])
+    return ((source, own.index(shape[axis])),) if is_only else None
+
+
+def _of_slice(step: Leaf, axis: int) -> Sources | None:
+    """The operand of a Slice, along the same axis."""
+    source = step.operands[0]
+    assert source is not None, "a required operand"
+    return None if shape_of(source) is None else ((source, axis),)
+
+
+def shortens(step: Step) -> bool:
+    """Whether a step's items may be fewer than those that they are made of."""
+    return isinstance(step, Leaf) and step.op == "Slice"
 
 
 def _extent(value: Value, axis: int) -> Dim:

@@ -47,7 +47,7 @@ from treadle.jit.lowering import lower_steps, nothing
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.lowering.sequences.scalarize import scalarize_sequences
 from treadle.jit.policy.companions import expect_small
-from treadle.jit.policy.feeders import Sources, item_sources, may_feed
+from treadle.jit.policy.feeders import Sources, item_sources, may_feed, shortens
 from treadle.plan import Region, is_of_shape
 
 Kind = tuple[DType | None, tuple[int, ...]]
@@ -88,8 +88,8 @@ class DynamicDims:
 def _slicings(region: Region) -> tuple[list[list[tuple[Value, int]]], set[Value]]:
     """The values that are sliced, each with the axis, loop by loop; and what is read otherwise.
 
-    A step that computes what a loop slices item by item slices what it reads. An extent is not
-    read as a value is.
+    A step that computes what a loop slices item by item slices what it reads; what a step shortens
+    has a length of its own. An extent is not read as a value is.
     """
     slicings: list[list[tuple[Value, int]]] = []
     otherwise = set(region.outputs)
@@ -115,6 +115,9 @@ def _sources(step: Step, slicings: list[list[tuple[Value, int]]]) -> Sources:
     groups = [(group, axis) for group in slicings for value, axis in group if value in step.results]
     axes = {axis for _, axis in groups}
     found = item_sources(step, axes.pop()) if len(axes) == 1 and may_feed(step) else None
+    if found and shortens(step):
+        slicings.append(list(found))
+        return found
     for group, _ in groups if found else ():
         group.extend(found or ())
     return found or ()

@@ -1,11 +1,19 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
+    carried values that are equal      one
+    what is carried and not read       not carried
+    carried counters                   functions of the iteration number, and trip counts
+    initial if i == 0 else state       the state, carried from the initial value
+    rows collected in carried arrays   stacked outputs
+    sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
+    guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
+    items of reversed tensors          items of the tensors
     columns taken and stacked         rows of a transposition
     squeeze(f(unsqueeze(x)))           f(x)
     operators between loops           a loop over their rows
@@ -21,8 +29,15 @@ from __future__ import annotations
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.algebra.carried_liveness import with_live_carried_values
+from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
+from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
+from treadle.jit.schedule.algebra.first_iteration import with_initial_values
+from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
+from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
+from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
@@ -36,10 +51,11 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
-    with_simple_carried_values, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_live_carried_values, with_induction_variables, with_initial_values, with_stacked_outputs,
+    with_contractions, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
+    with_selects, with_simple_carried_values, with_hoisted_guards, with_scan_slices,
+    with_plain_items, with_rows, with_row_loops, with_sunk_producers, with_simple_carried_values,
+    with_read_shapes, with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
@@ -12,20 +12,42 @@ from treadle.jit.kernel.ir import (
     CarriedArg,
     Concat,
     DimOf,
+    InductionVar,
     Loop,
     Node,
     Number,
     Result,
+    Scatter,
     Shape,
+    Stack,
     SymbolicDim,
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
+from treadle.jit.schedule.algebra.counters import Counter, written_counter
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Rows along an axis that a carried value collects: `after`, its next value, has one more.
+
+    `grows`: they are put behind the initial value, or with `reverse` in front of it; others take
+    the place of all of its rows.
+    """
+
+    after: Node
+    row: Node
+    axis: int
+    reverse: bool = False
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a value is carried: as values of these shapes; as none if it is invariant.
+    """How a value is carried: as values of these shapes, or as none.
+
+    It is then the initial value, a `counter`, the `same` as another carried value of its loop, or a
+    stacked output, as its rows are only `collected`.
 
     Along `axis` they are its parts. None: the only one has the same elements in order, and each of
     its axes is one of `kept`, or of extent 1 (None).
@@ -34,6 +56,9 @@ class Form:
     shapes: tuple[Shape, ...]
     axis: int | None = None
     kept: tuple[int | None, ...] = ()
+    counter: Counter | None = None
+    same: Node | None = None
+    collected: Collected | None = None
 
 
 Forms = Mapping[Node, Form]
@@ -57,10 +82,12 @@ class _Written:
 class CarriedRewrite:
     """Rules that rewrite loops with carried values in other forms.
 
-    `around` are the enclosing loops, `written` the finished ones, by the old node.
+    `unread` are the numbers of stacked outputs to drop, by the loop. `around` are the enclosing
+    loops, `written` the finished ones, by the old node.
     """
 
     forms: Forms
+    unread: Mapping[Node, frozenset[int]] = field(default_factory=dict)
     around: list[_Written] = field(default_factory=list)
     written: dict[Node, _Written] = field(default_factory=dict)
 
@@ -68,42 +95,60 @@ class CarriedRewrite:
     def rules(self) -> Mapping[type, Rule]:
         """The rules by operation."""
         return {
-            CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent
+            CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent,
+            InductionVar: _number_again, Concat: self._collector, Scatter: self._collector,
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
         """Rewrite a loop, with each value carried in its form."""
         op, builder = op_of(node, Loop), rebuild.builder
         heads, given = op.heads, rebuild.operands(node)
-        made = _Written(op, given[heads:], self._numbers(op))
+        dropped = self.unread.get(node, frozenset())
+        made = _Written(op, given[heads:], self._numbers(op, dropped))
         self.around.append(made)
         body = rebuild.write_inside(op.body)
         self.around.pop()
         initials = self._apart(builder, op, made.initials)
         outer, builder.block = builder.block, body
         nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
+        rows = self._rows(rebuild, op)
         builder.block = outer
         states = [each for each in body.nodes if isinstance(each.op, CarriedArg)]
         states.sort(key=_number)
-        loop = builder.add(
-            loop_with(rebuild, op, body, tuple(states), tuple(nexts)), node.dtype, (),
-            *given[:heads], *initials,
-        )  # fmt: skip
+        stacks = tuple(each for k, each in enumerate(op.stacks) if k not in dropped)
+        plain = replace(op, stacks=stacks)
+        whole = loop_with(rebuild, plain, body, tuple(states), tuple(nexts))
+        whole = replace(whole, stacks=(*whole.stacks, *rows.values()))
+        loop = builder.add(whole, node.dtype, (), *given[:heads], *initials)
         for number, state in enumerate(op.states):
             if state in self.forms:
                 first, form = made.numbers[number], self.forms[state]
                 parts = [_last(builder, loop, states[first + k]) for k in range(len(form.shapes))]
-                made.lasts[number] = _whole(builder, parts, form, state, made.initials[number])
+                initial = made.initials[number]
+                if form.counter is not None and op.extent is not None:
+                    trips = builder.dim(rebuild.number(op.extent))
+                    initial = _count(rebuild, form.counter, state, trips)
+                if form.same is not None:
+                    other = op.states.index(form.same)
+                    own = made.lasts.get(other)
+                    initial = own or _last(builder, loop, states[made.numbers[other]])
+                if form.collected is not None:
+                    place = len(states) + len(stacks) + list(rows).index(state)
+                    initial = _filled(builder, loop, place, initial, form.collected)
+                made.lasts[number] = _whole(builder, parts, form, state, initial)
         self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
 
-    def _numbers(self, op: Loop) -> list[int]:
+    def _numbers(self, op: Loop, dropped: frozenset[int]) -> list[int]:
         """The new number of each carried value's first part, and of each stack."""
         numbers, following = [], 0
         for state in op.states:
             numbers.append(following)
             following += len(self.forms[state].shapes) if state in self.forms else 1
-        return [*numbers, *range(following, following + len(op.stacks))]
+        for stack in range(len(op.stacks)):
+            numbers.append(following)
+            following += stack not in dropped
+        return numbers
 
     def _apart(self, builder: KernelBuilder, op: Loop, values: Sequence[Node]) -> list[Node]:
         """The values for each carried value of a loop, in their new forms."""
@@ -113,10 +158,32 @@ class CarriedRewrite:
             found += [value] if form is None else _parts(builder, value, form)
         return found
 
+    def _rows(self, rebuild: Rebuild, op: Loop) -> dict[Node, Stack]:
+        """The stacked outputs in place of carried values that only collect them."""
+        found = dict[Node, Stack]()
+        for state in op.states:
+            form = self.forms.get(state)
+            if form is not None and form.collected is not None:
+                row, axis = rebuild.nodes[form.collected.row], form.collected.axis
+                rest = (*row.shape[:axis], *row.shape[axis + 1 :])
+                element = rebuild.builder.reshape(row, rest)
+                found[state] = Stack(element, axis, form.collected.reverse)
+        return found
+
+    def _collector(self, rebuild: Rebuild, node: Node) -> Node:
+        """A node that puts a row into a carried value; only the loop reads it."""
+        found = (form.collected for form in self.forms.values() if form.collected is not None)
+        row = next((each.row for each in found if each.after is node), None)
+        return copied(rebuild, node) if row is None else rebuild.nodes[row]
+
     def _state(self, rebuild: Rebuild, node: Node) -> Node:
         """The replacement of a carried argument: its old form, assembled from its parts."""
         number, made = _number(node), self.around[-1]
         form = self.forms.get(node) or _as_it_is(node)
+        if form.counter is not None:
+            return _count(rebuild, form.counter, node, iteration_number(rebuild.builder))
+        if form.same is not None:
+            return rebuild.nodes[form.same]
         first = made.numbers[number]
         parts = [
             rebuild.builder.param(
@@ -136,6 +203,11 @@ class CarriedRewrite:
         if not node.operands:
             made = self.around[-1]
             form = self.forms.get(made.op.states[op.number])
+            if form is not None and form.same is not None:
+                return builder.dim(rebuild.nodes[form.same].shape[op.axis])
+            if form is not None and form.collected is not None and form.collected.axis == op.axis:
+                first = builder.dim(made.initials[op.number].shape[op.axis])
+                return builder.map("add", first, iteration_number(builder))
             if form is not None and not form.shapes:
                 return builder.dim(made.initials[op.number].shape[op.axis])
             axis = op.axis if form is None or not form.kept else form.kept.index(op.axis)
@@ -147,6 +219,24 @@ class CarriedRewrite:
         """The last value, in its old form, whose result or extent a node is."""
         found = self.written.get(node.operands[0])
         return None if found is None else found.lasts.get(number)
+
+
+def iteration_number(builder: KernelBuilder) -> Node:
+    """The iteration number of the loop whose body is written."""
+    nodes = builder.block.nodes
+    found = next((each for each in nodes if isinstance(each.op, InductionVar)), None)
+    return builder.reshape(found or builder.param(InductionVar(), DType.INT64, ()), ())
+
+
+def _number_again(rebuild: Rebuild, node: Node) -> Node:
+    return rebuild.builder.reshape(iteration_number(rebuild.builder), node.shape)
+
+
+def _count(rebuild: Rebuild, counter: Counter, state: Node, iteration: Node) -> Node:
+    """A carried value that only counts, at an iteration; its base is of the old kernel."""
+    base = None if counter.base is None else rebuild.nodes[counter.base]
+    made = replace(counter, base=base)
+    return written_counter(rebuild.builder, made, iteration, state.dtype, state.shape)
 
 
 def _number(state: Node) -> int:
@@ -170,6 +260,26 @@ def _last(builder: KernelBuilder, loop: Node, state: Node) -> Node:
 
     shape = tuple(extent(axis, own) for axis, own in enumerate(state.shape))
     return builder.add(Result(number), state.dtype, shape, loop)
+
+
+def _filled(
+    builder: KernelBuilder, loop: Node, number: int, initial: Node, rows: Collected
+) -> Node:
+    """What a carried value has collected: the stacked output with this number."""
+    op, axis = op_of(loop, Loop), rows.axis
+    count = op.extent
+    if count is None:
+        count = builder.number(builder.add(DimOf(number, axis), DType.INT64, (), loop))
+    shape = (*initial.shape[:axis], count, *initial.shape[axis + 1 :])
+    stacked = builder.add(Result(number), initial.dtype, shape, loop)
+    if not rows.grows:
+        return builder.expand(stacked, initial.shape)
+    if initial.shape[axis] == 0:
+        return stacked
+    parts = (stacked, initial) if rows.reverse else (initial, stacked)
+    total = builder.plus(initial.shape[axis], count)
+    whole = (*shape[:axis], total, *shape[axis + 1 :])
+    return builder.add(Concat(axis), initial.dtype, whole, *parts)
 
 
 def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, packed
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Axis, MatMul, Node, Number
+from treadle.jit.kernel.ir import Axis, Node, Number
 from treadle.jit.lowering.operators.gather_scatter import same
+from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import Attributes, Operands, in_float32, lowers
 
@@ -125,10 +126,8 @@ def _product(
         )
 
     a = shaped(first, ours, rows, inner)
-    c = packed(builder, shaped(second, theirs, inner, columns))
-    if not inner:
-        made = builder.map("mul", a, c)
-    else:
-        made = builder.add(MatMul(), a.dtype, (*a.shape[:-1], c.shape[-1]), a, c)
+    c = shaped(second, theirs, inner, columns)
+    c = packed(builder, c) if len(c.shape) > 2 else c
+    made = product(builder, a, c) if inner else builder.map("mul", a, c)
     result = batch + rows + columns
     return builder.reshape(made, [extents[letter] for letter in result]), result

@@ -140,6 +140,9 @@ def modulo(builder: KernelBuilder, operands: Operands, attributes: Attributes) -
 def power(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
     """Power in the dtype of the base; mixed dtypes compute in float64, integers wrap around."""
     base, exponent = operands
+    factors = _factors(base, exponent)
+    if factors is not None:
+        return _product_of(builder, base, factors)
     if base.dtype == exponent.dtype and base.dtype in _FLOATS:
         return builder.map("pow", base, exponent)
     if base.dtype is DType.BOOL or exponent.dtype is DType.BOOL:
@@ -162,6 +165,27 @@ def power(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
         is_other = builder.map("not_equal", base, builder.scalar(unit, base.dtype))
         below = builder.map("and", below, is_other)
     return builder.map("where", below, inexact, exact)
+
+
+def _factors(base: Node, exponent: Node) -> int | None:
+    """How many factors give a power of floats, if they give it as exactly; None if others do.
+
+    In float64 the square of a float32 is exact, and one product more is rounded once.
+    """
+    if not isinstance(exponent.op, Constant) or not exponent.is_single:
+        return None
+    most = {DType.FLOAT32: 3, DType.FLOAT64: 2}.get(base.dtype, 0)
+    number = exponent.op.array.item()
+    is_small = number in range(2, most + 1) and len(exponent.shape) <= len(base.shape)
+    return int(number) if is_small else None
+
+
+def _product_of(builder: KernelBuilder, base: Node, factors: int) -> Node:
+    """The base times itself."""
+    if factors == 2:
+        return builder.map("mul", base, base)
+    wide = builder.cast(base, DType.FLOAT64)
+    return builder.cast(builder.map("mul", builder.map("mul", wide, wide), wide), base.dtype)
 
 
 def _with_sign(builder: KernelBuilder, base: Node, exponent: Node, power: Node) -> Node:

@@ -7,7 +7,7 @@ from functools import partial, reduce
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node
+from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node, View
 from treadle.jit.kernel.node_text import show_node
 from treadle.jit.lowering.registry import (
     NARROW,
@@ -26,7 +26,8 @@ _MIN_SPLIT_ELEMENTS = 1024
 def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
     """np.matmul, rounded once.
 
-    A matrix times a column becomes the row times the transposed matrix.
+    A matrix times a column becomes the row times the transposed matrix, and a product of two
+    transposed matrices the transposed product.
     """
     if not left.shape or not right.shape or left.dtype != right.dtype:
         raise Declined(
@@ -54,9 +55,10 @@ def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
         result = reduce(partial(builder.map, "add"), [product(builder, *pair) for pair in parts])
     elif inner == 1:
         result = builder.map("mul", first, second)
-    elif columns == 1 and rows != 1:
+    elif (columns == 1 and rows != 1) or (_is_turned(first) and _is_turned(second)):
         turned = _turned(builder, second), _turned(builder, first)
         result = builder.add(MatMul(), left.dtype, (*around, columns, rows), *turned)
+        result = _turned(builder, result)
     else:
         result = builder.add(MatMul(), left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
@@ -111,6 +113,13 @@ def gemm(builder: KernelBuilder, operands: Operands, attributes: Attributes) -> 
     if not attributes.get("broadcast", 1) and added.shape != result.shape:
         raise Declined("a C of another shape, without `broadcast`")
     return builder.map("add", result, _scaled(builder, added, attributes["beta"]))
+
+
+def _is_turned(node: Node) -> bool:
+    """Whether a matrix is another one transposed."""
+    if not isinstance(node.op, View) or len(node.shape) != 2:
+        return False
+    return node.op.axes == (Axis(0, ((1, 1),)), Axis(0, ((0, 1),)))
 
 
 def _turned(builder: KernelBuilder, node: Node) -> Node:

@@ -37,6 +37,8 @@ def sliced(
         low = -extent - 1 if step < 0 else -extent
         taken = range(extent)[slice(max(start, -extent), max(end, low), step)]
         return axis_slice(builder, node, axis, taken[0] if taken else 0, step, len(taken))
+    if step == -1 and start == -1 and isinstance(end, int) and end <= -(2**31):
+        return axis_slice(builder, node, axis, builder.minus(extent, 1), -1, extent)
     width = _width(builder, start, end)
     if step == 1 and width is not None and width > 0:
         first = builder.extent(_scalar(builder, start))

@@ -1,0 +1,112 @@
+"""Sums of products with a matrix that no iteration changes are matrix products.
+
+    sum over k of x[k] * W[k, n]       x @ W
+
+Without the products in memory, and with the matrix packed for them. Declines for small matrices, of
+which nests with other functions are as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from treadle.ir import DType
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import (
+    Axis,
+    CarriedArg,
+    Concat,
+    Elementwise,
+    Kernel,
+    MatMul,
+    Node,
+    Number,
+    Reduce,
+    View,
+)
+from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.traversal import all_nodes, reads_of
+
+_FEWEST = 256
+"""The elements of a matrix from which a product is worth it."""
+
+
+class _Product(NamedTuple):
+    """A row times a matrix, along the first axis of which the products are added, or the last."""
+
+    row: Node
+    matrix: Node
+    inner: Number
+    columns: Number
+    is_turned: bool
+
+
+def with_contractions(kernel: Kernel) -> Kernel:
+    """The kernel with matrix products for such sums; itself if it has none."""
+    nodes = all_nodes(kernel.main)
+    sums = [node for node in nodes if isinstance(node.op, Reduce) and node.op.function == "add"]
+    if not sums:
+        return kernel
+    others = reads_of(node for node in nodes if node not in sums) | {*kernel.results}
+    found = {node: made for node in sums if (made := _product(node, others)) is not None}
+    if not found:
+        return kernel
+    return remove_dead_nodes(rebuilt(kernel, {Reduce: _Writer(found).reduce}))
+
+
+def _product(node: Node, others: set[Node]) -> _Product | None:
+    """The product that a sum is; `others` are the nodes that not only sums read."""
+    (whole,) = node.operands
+    is_product = whole.op == Elementwise("mul") and whole not in others
+    if not is_product or node.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        return None
+    assert isinstance(node.op, Reduce)
+    shape, axes = whole.shape, node.op.axes
+    long = [axis for axis, extent in enumerate(shape) if extent != 1]
+    inner = [axis for axis in long if axis in axes]
+    if len(long) != 2 or len(inner) != 1 or (whole.is_static and whole.size < _FEWEST):
+        return None
+    (along,), columns = inner, next(axis for axis in long if axis not in axes)
+    for row, matrix in (whole.operands, whole.operands[::-1]):
+        is_row = _extent(row, whole, along) != 1 and _extent(row, whole, columns) == 1
+        is_matrix = all(_extent(matrix, whole, axis) == shape[axis] for axis in long)
+        if is_row and is_matrix and row.home is node.home and _is_stored(matrix, node):
+            return _Product(row, matrix, shape[along], shape[columns], along > columns)
+    return None
+
+
+def _is_stored(matrix: Node, node: Node) -> bool:
+    """Whether a matrix is in memory anyway, and not made by functions in the nest of the sum."""
+    while isinstance(matrix.op, View):
+        (matrix,) = matrix.operands
+    return matrix.home.depth < node.home.depth or isinstance(matrix.op, CarriedArg | Concat)
+
+
+def _extent(operand: Node, whole: Node, axis: int) -> object:
+    """The extent of an operand along an axis of the result it broadcasts to."""
+    own = axis - (len(whole.shape) - len(operand.shape))
+    return operand.shape[own] if own >= 0 else 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Writer:
+    """The rule; `found` are the sums that are products."""
+
+    found: Mapping[Node, _Product]
+
+    def reduce(self, rebuild: Rebuild, node: Node) -> Node:
+        """Write a sum as a product."""
+        product, builder = self.found.get(node), rebuild.builder
+        if product is None:
+            return copied(rebuild, node)
+        inner, columns = rebuild.number(product.inner), rebuild.number(product.columns)
+        row = builder.reshape(rebuild.nodes[product.row], (1, inner))
+        stored = (columns, inner) if product.is_turned else (inner, columns)
+        matrix = builder.reshape(rebuild.nodes[product.matrix], stored)
+        if product.is_turned:
+            axes = [Axis(0, ((1, 1),)), Axis(0, ((0, 1),))]
+            matrix = builder.view(matrix, (inner, columns), axes)
+        made = builder.add(MatMul(), node.dtype, (1, columns), row, matrix)
+        return builder.reshape(made, rebuild.shape(node))
