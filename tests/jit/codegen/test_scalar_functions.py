@@ -106,6 +106,17 @@ def test_sine_of_large_numbers(rng: np.random.Generator):
         assert_within(0.6, scanned(op, x), exact, lambda worst: f"{x[worst]!r}")
 
 
+@pytest.mark.parametrize("op", ["Sin", "Cos", "Tan"])
+def test_the_sine_of_a_number_does_not_depend_on_its_neighbours(op, rng):
+    bits = np.concatenate([np.arange(0, 2**31, 2**13 + 1), rng.integers(0, 2**31, 2**18)])
+    near = (np.arange(1, 2**18) * (math.pi / 2)).astype(np.float32)
+    x = np.concatenate([bits.astype(np.uint32).view(np.float32), near, -near])
+    x = x[: x.size // 15 * 15]
+    beside_a_large_one = np.insert(x.reshape(-1, 15), 0, np.float32(1e30), axis=1).reshape(-1)
+    found = scanned(op, beside_a_large_one).reshape(-1, 16)[:, 1:].reshape(-1)
+    np.testing.assert_array_equal(found, scanned(op, x))
+
+
 def test_erf():
     x = np.concatenate([np.linspace(-5, 5, 20_001), [0.0, -0.0, math.inf, -math.inf, math.nan]])
     x = x.astype(np.float32)
@@ -251,9 +262,18 @@ ALONE = """kernel
   return %y"""
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "softplus"])
-def test_vectors_have_the_bits_of_single_elements(name, dtype, rng):
+IN_VECTORS = [
+    (name, dtype)
+    for dtype in (DType.FLOAT32, DType.FLOAT64)
+    for name, function in FUNCTIONS.items()
+    if function.operand_count == 1 and function.has_vector_form((dtype,), dtype)
+    if dtype in (function.types((dtype,)) or ()) and name not in ("cast", "bits")
+]
+
+
+@pytest.mark.parametrize(("name", "type_"), IN_VECTORS)
+def test_vectors_have_the_bits_of_single_elements(name, type_, rng):
+    dtype = type_.numpy
     lanes, alone = (
         text.replace("FUNCTION", name).replace("T[", f"{np.dtype(dtype)}[")
         for text in (LANES, ALONE)
@@ -265,6 +285,7 @@ def test_vectors_have_the_bits_of_single_elements(name, dtype, rng):
     x = sweep(rng, dtype)
     x = x[: x.size // 32 * 32].reshape(-1, 32)
     x[-1, :5] = [0.0, -0.0, np.inf, -np.inf, np.nan]
+    x[-2, ::2] = np.linspace(-1.1, 1.1, 16)
     _, found = run_kernel(lanes, x[0], x)
     np.testing.assert_array_equal(found, *run_kernel(alone, x))
 

@@ -219,11 +219,12 @@ def _absolute(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
 
 def _sign(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
     """-1, 0 or 1; NaN of NaN."""
-    b, zero = builder.builder, literal(dtype, 0)
-    above = b.select(_compare(">", builder, dtype, value, zero), literal(dtype, 1), zero)
+    b, type_ = builder.builder, value.type
+    least, zero, one = (every(type_, literal(dtype, each).constant) for each in (-1, 0, 1))
+    above = b.select(_compare(">", builder, dtype, value, zero), one, zero)
     if not (is_signed(dtype) or is_float(dtype)):
         return above
-    result = b.select(_compare("<", builder, dtype, value, zero), literal(dtype, -1), above)
+    result = b.select(_compare("<", builder, dtype, value, zero), least, above)
     return (
         b.select(b.fcmp_unordered("uno", value, value), value, result)
         if is_float(dtype)
@@ -301,8 +302,8 @@ def _single(name: str, function: Emit, builder: FunctionBuilder, _: DType, value
     )
 
 
-def _reciprocal(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
-    return builder.builder.fdiv(literal(dtype, 1), value)
+def _reciprocal(builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    return builder.builder.fdiv(every(value.type, 1.0), value)
 
 
 def _not(builder: FunctionBuilder, _: DType, value: Any) -> Any:
