@@ -41,6 +41,8 @@ INSTRUCTIONS = Cost(0.006, 0.012, 0.5)
 """A few instructions."""
 DIVISION = Cost(0.006, 0.012, 0.5)
 """A division."""
+REMAINDER = Cost(0.006, 0.012, 0.5, is_wide=True)
+"""A division, of float32 in float64."""
 SERIES = Cost(0.12, 1.92, 4.0, 8)
 """Long code, a series in float32."""
 WIDE_SERIES = Cost(1.0, 1.92, 4.0, 8, is_wide=True)
@@ -162,7 +164,7 @@ FUNCTIONS: Mapping[str, ScalarFunction] = {
     **_series("asin acos atan expm1 sinh cosh asinh acosh atanh", _one_type, WIDE_SERIES),
     **_functions("pow", 2, _one_type, WIDE_SERIES, False),
     **_functions("div", 2, _one_type, DIVISION, vectors=_vectors_of_floats),
-    **_functions("mod fmod", 2, _one_type, DIVISION, False),
+    **_functions("mod fmod", 2, _one_type, REMAINDER, False, vectors=_vectors_of_floats),
     **_functions("sub", 2, _one_type, vectors=_vectors),
     **_functions("add mul", 2, _one_type, vectors=_vectors, is_associative=True),
     **_functions("max min", 2, _one_type, vectors=_vectors, is_associative=True, rounds=False),

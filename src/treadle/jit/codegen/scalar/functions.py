@@ -24,7 +24,7 @@ from treadle.jit.codegen.llvm_types import (
     literal,
     register_type,
 )
-from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigonometric
+from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, remainder, trigonometric
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
@@ -165,7 +165,7 @@ def _safely(
 
 def _fmod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
     if is_float(dtype):
-        return exp_log.by_library(builder, "fmod", left, right)
+        return remainder.fmod(builder, left, right)
     return _safely(builder, dtype, left, right, "srem", "urem")
 
 
@@ -177,16 +177,15 @@ def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
     rest = _fmod(builder, dtype, left, right)
     if not (is_float(dtype) or is_signed(dtype)):
         return rest
-    zero = literal(dtype, 0)
+    zero = every(rest.type, literal(dtype, 0).constant)
     is_rest = _compare("!=", builder, dtype, rest, zero)
     below, right_below = (_compare("<", builder, dtype, each, zero) for each in (rest, right))
     is_other = b.and_(is_rest, b.xor(below, right_below))
     total = b.fadd(rest, right) if is_float(dtype) else b.add(rest, right)
     result = b.select(is_other, total, rest)
     if is_float(dtype):
-        is_exact = b.fcmp_ordered("==", rest, zero)
         signed = builder.intrinsic("llvm.copysign", rest.type, zero, right)
-        result = b.select(is_exact, signed, result)
+        result = b.select(is_rest, result, signed)
     return result
 
 

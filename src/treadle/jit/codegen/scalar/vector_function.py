@@ -1,4 +1,4 @@
-"""Functions of a float32 with a branch for rare arguments, whose calls LLVM's vectorizer takes.
+"""Functions of floats with a branch for rare arguments, whose calls LLVM's vectorizer takes.
 
 A branch in the body of a loop would keep its vectorizer from the loop. So the code is a function,
 and a function for each number of lanes of the machine's vectors, which the vectorizer calls: the
@@ -18,12 +18,12 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder, i64
-from treadle.jit.codegen.llvm_types import I1, element_type
+from treadle.jit.codegen.llvm_types import F64, I1, I32, element_type, undefined
 from treadle.jit.kernel.artifact import INLINED_LATE
 
 Emit = Callable[..., Any]
 """From a builder and operands to a result."""
-_FLOAT_BYTES, _FEWEST_LANES = 4, 4
+_FEWEST_LANES = 4
 _PURE = ("nounwind", "readnone")
 _RARE = "rare."
 _VARIANTS = "vector-function-abi-variant"
@@ -60,9 +60,10 @@ def _name_variants(
     function: RareArguments, builder: FunctionBuilder, made: Any, count: int
 ) -> None:
     """Write the function for vectors of the machine, and name them as variants of the plain one."""
-    lanes = builder.target.vector_bytes // _FLOAT_BYTES
+    is_double = made.ftype.return_type == F64
+    lanes = builder.target.vector_bytes // (8 if is_double else 4)
     names = []
-    while lanes >= _FEWEST_LANES:
+    while lanes >= _FEWEST_LANES // (2 if is_double else 1):
         vector = llvm.VectorType(made.ftype.return_type, lanes)
         variant = _function(function, builder, vector, count)
         names.append(f"_ZGV_LLVM_N{lanes}{'v' * count}_{made.name}({variant.name})")
@@ -114,3 +115,15 @@ def _any(builder: FunctionBuilder, lanes: Any) -> Any:
         return lanes
     name = f"llvm.vector.reduce.or.{i64(lanes.type)}"
     return builder.builder.call(builder.external(name, I1, lanes.type), [lanes])
+
+
+def by_lane(builder: FunctionBuilder, function: Emit, *operands: Any) -> Any:
+    """A function of numbers for each lane of vectors."""
+    type_ = operands[0].type
+    if element_type(type_) is type_:
+        return function(*operands)
+    b, found = builder.builder, undefined(type_)
+    for lane in (llvm.Constant(I32, number) for number in range(type_.count)):
+        each = function(*(b.extract_element(operand, lane) for operand in operands))
+        found = b.insert_element(found, each, lane)
+    return found

@@ -1,0 +1,69 @@
+"""The remainder of a division of floats, exact, with the sign of the dividend.
+
+x - trunc(x / y) * y       is exact below a bound of the quotient: float32 in float64, float64 by
+                           a fused multiply-add; where the quotient was rounded up, y more
+fmod of the C library      for others, and of all float64 without that instruction
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.llvm_types import F32, F64, element_type, like
+from treadle.jit.codegen.scalar.exp_log import by_library, constant, fma
+from treadle.jit.codegen.scalar.vector_function import RareArguments, by_lane, called
+
+_MOST = {F32: 2.0**28, F64: 2.0**50}
+"""Quotients whose products with y are exact in float64, or whose remainders are."""
+
+
+def fmod(builder: FunctionBuilder, left: Any, right: Any) -> Any:
+    """The remainder."""
+    if element_type(left.type) == F64 and not builder.target.has_fma:
+        return _by_library(builder, left, right)
+    return called(_FMOD, builder, left, right)
+
+
+def _by_library(builder: FunctionBuilder, left: Any, right: Any) -> Any:
+    return by_lane(builder, lambda *each: by_library(builder, "fmod", *each), left, right)
+
+
+def _is_usual(builder: FunctionBuilder, left: Any, right: Any) -> Any:
+    """Whether the quotient is below the bound, and the divisor finite."""
+    b, type_ = builder.builder, left.type
+    x, y = (builder.intrinsic("llvm.fabs", type_, each) for each in (left, right))
+    most = b.fmul(y, constant(type_, _MOST[element_type(type_)]))
+    is_finite = b.fcmp_ordered("<", y, constant(type_, float("inf")))
+    return b.and_(b.fcmp_ordered("<", x, most), is_finite)
+
+
+def _usual(builder: FunctionBuilder, left: Any, right: Any) -> Any:
+    """The remainder; of one number without a division if it is the dividend, as in most chains."""
+    if isinstance(left.type, llvm.VectorType):
+        return _divided(builder, left, right)
+    b, type_ = builder.builder, left.type
+    found = builder.variable(type_, left)
+    x, y = (builder.intrinsic("llvm.fabs", type_, each) for each in (left, right))
+    with builder.rarely(b.fcmp_unordered(">=", x, y)):
+        b.store(_divided(builder, left, right), found)
+    return b.load(found, typ=type_)
+
+
+def _divided(builder: FunctionBuilder, left: Any, right: Any) -> Any:
+    b, type_ = builder.builder, left.type
+    wide = like(type_, F64)
+    x, y = (b.fpext(each, wide) if wide != type_ else each for each in (left, right))
+    quotient = builder.intrinsic("llvm.trunc", wide, b.fdiv(x, y))
+    rest = fma(builder, b.fneg(quotient), y, x)
+    is_beyond = b.fcmp_ordered("<", b.fmul(rest, x), constant(wide, 0.0))
+    size = builder.intrinsic("llvm.fabs", wide, y)
+    rest = builder.intrinsic("llvm.fabs", wide, rest)
+    rest = b.select(is_beyond, b.fsub(size, rest), rest)
+    found = b.fptrunc(rest, type_) if wide != type_ else rest
+    return builder.intrinsic("llvm.copysign", type_, found, left)
+
+
+_FMOD = RareArguments("fmod", _is_usual, _usual, _by_library)
