@@ -196,11 +196,13 @@ def specialize(
     *,
     parts: bool = True,
     may_assume: bool = True,
+    has_byte_products: bool = False,
     holding: Collection[int] | None = None,
 ) -> Kernel:
     """The kernel of a region for a signature; raises Declined if there is none.
 
-    `may_assume`: it may expect of the data what holds in most runs. `holding` are the inputs that
+    `may_assume`: it may expect of the data what holds in most runs. `has_byte_products`: it is for
+    a machine that has them. `holding` are the inputs that
     it takes to be true: those that are the condition of a loop, unless others are told.
 
     If its loops would box values, the region is lowered again with scalarized sequences, if
@@ -213,9 +215,10 @@ def specialize(
         made = block()
         if made is None:
             return None
-        return _written(
-            region, made, given, lengths, known, kernels, assumed, may_assume=may_assume
-        )  # fmt: skip
+        start = LoweringBuilder.start()
+        start.kernels, start.may_assume = kernels, may_assume
+        start.has_byte_products = has_byte_products
+        return _written(start, region, made, given, lengths, known, assumed)
 
     def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:
         try:
@@ -253,19 +256,15 @@ def _held(block: BlockNode, *, inside: bool = False) -> int:
 
 
 def _written(
+    b: LoweringBuilder,
     region: Region,
     block: Block,
     given: Signature,
     lengths: DynamicDims,
     known: Known,
-    kernels: HostKernels,
     holding: Collection[int],
-    *,
-    may_assume: bool,
 ) -> Kernel:
-    """The kernel of a region's block, or of a block that replaces it."""
-    b = LoweringBuilder.start()
-    b.kernels, b.may_assume = kernels, may_assume
+    """The kernel of a region's block, or of a block that replaces it, by a new builder."""
     inputs: list[Node] = []
     params: list[Node] = []
     for position, (dtype, shape, *value) in enumerate(given):

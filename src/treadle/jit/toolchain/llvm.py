@@ -11,7 +11,7 @@ from typing import Any
 from treadle.jit.kernel.artifact import INLINED_LATE, VECTORIZERS
 from treadle.jit.kernel.target import Target
 from treadle.jit.toolchain import elf_loader, symbols
-from treadle.jit.toolchain.host_cpu import compiler, processor
+from treadle.jit.toolchain.host_cpu import compiler, has_byte_products, processor
 from treadle.jit.toolchain.uninterruptible import uninterruptible
 from treadle.locks import ForkSafeLock, fork_outside
 
@@ -72,6 +72,7 @@ def host_target() -> Target:
     return Target(
         llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), width, registers,
         has_fma, has_scale=widest == "avx512f", has_half=bool(features.get("f16c")),
+        has_byte_products=has_byte_products(),
         code_model="jitdefault", relocation="default",
     )  # fmt: skip
 
