@@ -6,6 +6,7 @@
     a small branch                     both sides, and selects
     carried values                    without reshapes and concats around them
     data[i + n] in iteration i        a scan slice
+    products with picked matrices     a product for each
     columns taken and stacked         rows of a transposition
     squeeze(f(unsqueeze(x)))           f(x)
     operators between loops           a loop over their rows
@@ -30,6 +31,7 @@ from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
+from treadle.jit.schedule.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
 from treadle.jit.schedule.sunk_producers import with_sunk_producers
@@ -37,9 +39,9 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
-    with_simple_carried_values, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_simple_carried_values, with_scan_slices, with_picked_matrices, with_rows,
+    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
+    with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 
