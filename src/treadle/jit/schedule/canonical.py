@@ -25,13 +25,13 @@ from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
+from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
-from treadle.jit.schedule.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
 from treadle.jit.schedule.sunk_producers import with_sunk_producers
@@ -39,8 +39,8 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
-    with_simple_carried_values, with_scan_slices, with_picked_matrices, with_rows,
-    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
+    with_simple_carried_values, with_scan_slices, with_picked_matrices, with_rows, with_row_loops,
+    with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
     with_shift_registers, with_fused_loops,
 )  # fmt: skip
 

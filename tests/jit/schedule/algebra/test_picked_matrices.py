@@ -8,8 +8,8 @@ import pytest
 from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.ir import MatMul, Take
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.canonical import canonical
-from treadle.jit.schedule.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.toolchain.llvm import host_target
 
