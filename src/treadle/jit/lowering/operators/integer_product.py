@@ -2,7 +2,9 @@
 
 Where the machine adds products of bytes, a constant right operand is stored as words of four rows:
 
-    (a - za) @ (b - zb)     is a @ (b - zb) - za * (sums of the columns of b - zb)
+    (a - za) @ (b - zb)     is a @ b - za * (sums of columns of b) - zb * (sums of rows of a - za)
+
+with b - zb for b and 0 for zb where the difference is in the range of int8.
 
 Otherwise they are computed in float32, which is exact up to 2**24. A longer sum is split into parts
 that stay exact. Vector units lack a fast product of 32-bit integers: for 16 rows and a matrix of
@@ -22,6 +24,7 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Constant, MatMul, Node
 from treadle.jit.lowering.operators.matmul import product
+from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 _EXACT = 2**24
@@ -107,37 +110,60 @@ def whole_product(builder: KernelBuilder, left: Centred, right: Centred) -> Node
     return reduce(partial(builder.map, "add"), parts)
 
 
-def _byte_matrix(builder: KernelBuilder, right: Centred) -> np.ndarray | None:
-    """The right operand if it is known, large, and in the range of int8 without its zero point."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _ByteMatrix:
+    """A known matrix as `numbers` in the range of int8, minus an `origin`, by column or of all."""
+
+    numbers: np.ndarray
+    origin: np.ndarray | None
+
+
+def _byte_matrix(builder: KernelBuilder, right: Centred) -> _ByteMatrix | None:
+    """The right operand if it is a known, large matrix, and the machine adds products of bytes."""
     known = [right.given.op, *([] if right.zero is None else [right.zero.op])]
     arrays = [op.array.astype(np.int32) for op in known if isinstance(op, Constant)]
-    if not builder.has_byte_products or len(arrays) < len(known):
+    if not builder.has_byte_products or len(arrays) < len(known) or arrays[0].ndim != 2:
         return None
-    found = reduce(np.subtract, arrays)
-    is_matrix = found.ndim == 2 and found.shape[1] > 1 and found.shape[0] % _WORD == 0
-    fits = found.size >= _MIN_BYTES and found.min() >= -128 and found.max() <= 127
-    return found if is_matrix and fits else None
+    given, differences = arrays[0], reduce(np.subtract, arrays)
+    if given.size < _MIN_BYTES or given.shape[0] % _WORD or given.shape[1] == 1:
+        return None
+    if differences.min() >= -128 and differences.max() <= 127:
+        return _ByteMatrix(differences, None)
+    middle = 128 if right.given.dtype is DType.UINT8 else 0
+    origin = arrays[1] if len(arrays) > 1 else np.int32(0)
+    return _ByteMatrix(given - middle, np.asarray(origin - middle, np.int32).reshape(-1))
 
 
-def _byte_product(builder: KernelBuilder, left: Centred, matrix: np.ndarray) -> Node:
-    """Left @ matrix in int32: bytes of rows by bytes of columns, four at once."""
-    rows, columns = matrix.shape
+def _byte_product(builder: KernelBuilder, left: Centred, right: _ByteMatrix) -> Node:
+    """Left @ right in int32: bytes of rows by bytes of columns, four at once."""
+    rows, columns = right.numbers.shape
     builder.expect_equal(left.given.shape[-1], rows)
-    grouped = matrix.astype(np.int8).reshape(rows // _WORD, _WORD, columns).transpose(0, 2, 1)
-    words = np.ascontiguousarray(grouped).view("<i4")[..., 0]
-    given, zero = left.given, left.zero
-    if given.dtype is DType.INT8:
-        sign = builder.scalar(-128, DType.INT8)
-        given = builder.cast(builder.map("xor", given, sign), DType.UINT8)
-        offset = builder.scalar(128, DType.INT32)
-        zero = offset if zero is None else builder.map("add", zero, offset)
+    grouped = right.numbers.astype(np.int8).reshape(rows // _WORD, _WORD, columns)
+    words = np.ascontiguousarray(grouped.transpose(0, 2, 1)).view("<i4")[..., 0]
+    given, zero = _unsigned(builder, left)
     made = product(
         builder, _words(builder, given), builder.constant(words.astype(np.int32)), _OF_BYTES
     )
-    if zero is None:
+    if zero is not None:
+        sums = builder.constant(right.numbers.sum(axis=0, dtype=np.int32))
+        made = builder.map("sub", made, builder.map("mul", zero, sums))
+    if right.origin is None:
         return made
-    sums = builder.constant(matrix.sum(axis=0, dtype=np.int32))
-    return builder.map("sub", made, builder.map("mul", zero, sums))
+    whole = builder.cast(given, DType.INT32)
+    total = reduced(builder, "add", whole, [len(given.shape) - 1], keep=True)
+    if zero is not None:
+        count = builder.scalar(rows, DType.INT32)
+        total = builder.map("sub", total, builder.map("mul", zero, count))
+    return builder.map("sub", made, builder.map("mul", total, builder.constant(right.origin)))
+
+
+def _unsigned(builder: KernelBuilder, left: Centred) -> tuple[Node, Node | None]:
+    """The tensor as uint8, and its zero point: those of int8 are moved by 128."""
+    if left.given.dtype is DType.UINT8:
+        return left.given, left.zero
+    sign, offset = builder.scalar(-128, DType.INT8), builder.scalar(128, DType.INT32)
+    moved = builder.cast(builder.map("xor", left.given, sign), DType.UINT8)
+    return moved, offset if left.zero is None else builder.map("add", left.zero, offset)
 
 
 def _words(builder: KernelBuilder, node: Node) -> Node:
