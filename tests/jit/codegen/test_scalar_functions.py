@@ -117,6 +117,20 @@ def test_the_sine_of_a_number_does_not_depend_on_its_neighbours(op, rng):
     np.testing.assert_array_equal(found, scanned(op, x))
 
 
+@pytest.mark.parametrize("op", ["Sin", "Cos"])
+def test_sines_of_float64_are_within_one_ulp(op, rng):
+    near = np.arange(1, 2**17) * (math.pi / 2) * 5
+    near = np.concatenate([near, np.nextafter(near, 0), rng.uniform(-4, 4, 2**16)])
+    x = np.concatenate([near, -near, [0.0, -0.0, 2.0**20, np.nextafter(2.0**20, 0), 5e-324]])
+    x = x[: x.size // 7 * 7]
+    found = scanned(op, x)
+    exact = EXACT[op](x.astype(np.longdouble))
+    assert_within(1.0, found, exact, lambda worst: f"{op}({x[worst]!r})")
+    beside_a_large_one = np.insert(x.reshape(-1, 7), 0, 1e30, axis=1).reshape(-1)
+    same = scanned(op, beside_a_large_one).reshape(-1, 8)[:, 1:].reshape(-1)
+    np.testing.assert_array_equal(found, same)
+
+
 REMAINDERS = {
     "rows": """kernel
   %x: T[n0,32] = input 0

@@ -55,7 +55,8 @@ def test_vector_forms_depend_on_types():
     assert not FUNCTIONS["cast"].has_vector_form((f32,), i64)
     assert not FUNCTIONS["cast"].has_vector_form((i64,), bool_)
     assert FUNCTIONS["sin"].has_vector_form((f32,), f32)
-    assert not FUNCTIONS["sin"].has_vector_form((f64,), f64)
+    assert FUNCTIONS["sin"].has_vector_form((f64,), f64)
+    assert not FUNCTIONS["tan"].has_vector_form((f64,), f64)
     assert not FUNCTIONS["pow"].has_vector_form((f32, f32), f32)
 
 

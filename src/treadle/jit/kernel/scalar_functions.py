@@ -47,7 +47,7 @@ SERIES = Cost(0.12, 1.92, 4.0, 8)
 """Long code, a series in float32."""
 WIDE_SERIES = Cost(1.0, 1.92, 4.0, 8, is_wide=True)
 """Long code, a series in float64."""
-TRIGONOMETRIC = Cost(0.4, 1.92, 4.0, 8, is_wide=True)
+TRIGONOMETRIC = Cost(0.4, 0.8, 4.0, 8, is_wide=True)
 """A series in float64 of an argument below 2 ** 30."""
 
 
@@ -160,7 +160,8 @@ FUNCTIONS: Mapping[str, ScalarFunction] = {
     **_functions("exp log sigmoid softplus tanh", 1, _one_type, SERIES, vectors=_vectors),
     **_series("erf erfc", _one_type, SERIES),
     **_series("normal_tail", _float32, SERIES),
-    **_series("sin cos tan", _one_type, TRIGONOMETRIC),
+    **_functions("sin cos", 1, _one_type, TRIGONOMETRIC, False, vectors=_vectors_of_floats),
+    **_series("tan", _one_type, WIDE_SERIES),
     **_series("asin acos atan expm1 sinh cosh asinh acosh atanh", _one_type, WIDE_SERIES),
     **_functions("pow", 2, _one_type, WIDE_SERIES, False),
     **_functions("div", 2, _one_type, DIVISION, vectors=_vectors_of_floats),

@@ -24,7 +24,14 @@ from treadle.jit.codegen.llvm_types import (
     literal,
     register_type,
 )
-from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, remainder, trigonometric
+from treadle.jit.codegen.scalar import (
+    exp_log,
+    half,
+    inverse_hyperbolic,
+    remainder,
+    trigonometric,
+    wide_trigonometric,
+)
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
@@ -294,6 +301,11 @@ def _inline(function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> A
     return function(builder, value)
 
 
+def _by_width(narrow: Emit, wide: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    """One function for float32, another for float64."""
+    return (wide if element_type(value.type) == F64 else narrow)(builder, value)
+
+
 def _single(name: str, function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
     """Inline for float32, the C library's function for float64."""
     return (
@@ -347,11 +359,11 @@ _TABLE: Mapping[str, Emit] = {
     "tanh": partial(_inline, exp_log.tanh),
     "sigmoid": partial(_inline, exp_log.sigmoid),
     "softplus": partial(_inline, exp_log.softplus),
+    "sin": partial(_by_width, trigonometric.sin, wide_trigonometric.sin),
+    "cos": partial(_by_width, trigonometric.cos, wide_trigonometric.cos),
     **{
         name: partial(_single, name, function)
         for name, function in (
-            ("sin", trigonometric.sin),
-            ("cos", trigonometric.cos),
             ("tan", trigonometric.tan),
             ("asin", inverse_hyperbolic.asin),
             ("acos", inverse_hyperbolic.acos),
