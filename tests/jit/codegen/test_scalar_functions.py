@@ -162,7 +162,8 @@ def test_remainders_are_exact(name, dtype, form, size, rng):
     powers = 10.0 ** rng.uniform(-30, 30, (4000, 2)) * rng.choice([-1, 1], (4000, 2))
     usual = np.stack([rng.uniform(-20, 20, 4000), rng.uniform(-3, 3, 4000)], -1)
     whole = np.stack([rng.integers(-99, 99, 4000) * 0.3, np.full(4000, 0.3)], -1)
-    x, y = np.concatenate([pairs, powers, usual, whole]).astype(dtype).T
+    tiny = whole * 1e-200 if dtype is np.float64 else whole * 1e-38
+    x, y = np.concatenate([pairs, powers, usual, whole, tiny]).astype(dtype).T
     x, y = (np.ascontiguousarray(each[: each.size // 32 * 32].reshape(-1, size)) for each in (x, y))
     text = REMAINDERS[form].replace("T[", f"{np.dtype(dtype)}[").replace("SIZE", str(size))
     (found,) = run_kernel(text.replace("FUNCTION", name), x, y, *[x[0]][: form == "items"])

@@ -1,8 +1,10 @@
 """The remainder of a division of floats, exact, with the sign of the dividend.
 
-x - trunc(x / y) * y       is exact below a bound of the quotient: float32 in float64, float64 by
-                           a fused multiply-add; where the quotient was rounded up, y more
-fmod of the C library      for others, and of all float64 without that instruction
+A quotient in float64 is close enough where it is small:
+
+    x - trunc(x / y) * y    exact: of float32 in float64, of float64 by a fused multiply-add; and
+                            y more where the quotient was rounded up
+    fmod of the C library   for other quotients, and for float64 without that instruction
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ def _divided(builder: FunctionBuilder, left: Any, right: Any) -> Any:
     x, y = (b.fpext(each, wide) if wide != type_ else each for each in (left, right))
     quotient = builder.intrinsic("llvm.trunc", wide, b.fdiv(x, y))
     rest = fma(builder, b.fneg(quotient), y, x)
-    is_beyond = b.fcmp_ordered("<", b.fmul(rest, x), constant(wide, 0.0))
+    sign = builder.intrinsic("llvm.copysign", wide, constant(wide, 1.0), x)
+    is_beyond = b.fcmp_ordered("<", b.fmul(rest, sign), constant(wide, 0.0))
     size = builder.intrinsic("llvm.fabs", wide, y)
     rest = builder.intrinsic("llvm.fabs", wide, rest)
     rest = b.select(is_beyond, b.fsub(size, rest), rest)

@@ -3,7 +3,7 @@
 A branch in the body of a loop would keep its vectorizer from the loop. So the code is a function,
 and a function for each number of lanes of the machine's vectors, which the vectorizer calls: the
 attribute vector-function-abi-variant of the first names the others. They are inlined once the
-vectorizers have run (`inline_late` of toolchain/llvm.py), and those not called are dropped.
+vectorizers have run (`toolchain/llvm.py`), and those not called are dropped.
 
     usual        all lanes, by code that is right for usual arguments
     rare         all lanes again, by code that is right for every argument, if one is not usual
