@@ -155,7 +155,8 @@ def _series(names: str, types: Rule, cost: Cost) -> Mapping[str, ScalarFunction]
 FUNCTIONS: Mapping[str, ScalarFunction] = {
     **_functions("neg abs", 1, _one_type, vectors=_vectors, rounds=False),
     **_functions("sqrt", 1, _one_type, vectors=_vectors),
-    **_functions("sign reciprocal ceil floor round", 1, _one_type, vectors=_vectors_of_floats),
+    **_functions("ceil floor round", 1, _one_type, vectors=_vectors_of_floats),
+    **_functions("sign reciprocal", 1, _one_type, vectors=_vectors_of_float32),
     **_functions("not", 1, _not_floats, vectors=_vectors),
     **_functions("exp log sigmoid softplus tanh", 1, _one_type, SERIES, vectors=_vectors),
     **_series("erf erfc", _one_type, SERIES),

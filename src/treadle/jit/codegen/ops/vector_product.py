@@ -90,7 +90,7 @@ def _byte_products(builder: FunctionBuilder, left: Any, right: Any, before: Any)
     """The products of four bytes each, added to a number of 32 bits."""
     b, type_ = builder.builder, before.type
     count = type_.count if isinstance(type_, llvm.VectorType) else 1
-    if builder.target.has_byte_products and count in _DOT_LANES:
+    if builder.target.has_byte_products and count in (4, 8, 16):
         bytes_ = llvm.VectorType(I8, 4 * count)
         name = f"llvm.x86.avx512.vpdpbusd.{32 * count}"
         function = builder.external(name, type_, type_, bytes_, bytes_)
@@ -101,10 +101,6 @@ def _byte_products(builder: FunctionBuilder, left: Any, right: Any, before: Any)
         signed = b.ashr(b.shl(right, every(type_, shift)), every(type_, 24))
         before = b.add(before, b.mul(unsigned, signed))
     return before
-
-
-_DOT_LANES = (4, 8, 16)
-"""The lanes of 32 bits for which there is an instruction."""
 
 
 def added(

@@ -34,24 +34,19 @@ def _by_library(builder: FunctionBuilder, left: Any, right: Any) -> Any:
 
 
 def _is_usual(builder: FunctionBuilder, left: Any, right: Any) -> Any:
-    """Whether the quotient is below the bound, and the divisor finite."""
+    """Whether the quotient is below the bound, and the divisor finite; of one number, below 1."""
     b, type_ = builder.builder, left.type
     x, y = (builder.intrinsic("llvm.fabs", type_, each) for each in (left, right))
+    if not isinstance(type_, llvm.VectorType):
+        return b.fcmp_ordered("<", x, y)
     most = b.fmul(y, constant(type_, _MOST[element_type(type_)]))
     is_finite = b.fcmp_ordered("<", y, constant(type_, float("inf")))
     return b.and_(b.fcmp_ordered("<", x, most), is_finite)
 
 
 def _usual(builder: FunctionBuilder, left: Any, right: Any) -> Any:
-    """The remainder; of one number without a division if it is the dividend, as in most chains."""
-    if isinstance(left.type, llvm.VectorType):
-        return _divided(builder, left, right)
-    b, type_ = builder.builder, left.type
-    found = builder.variable(type_, left)
-    x, y = (builder.intrinsic("llvm.fabs", type_, each) for each in (left, right))
-    with builder.rarely(b.fcmp_unordered(">=", x, y)):
-        b.store(_divided(builder, left, right), found)
-    return b.load(found, typ=type_)
+    """The remainder; of one number without a division: that of the C library takes less time."""
+    return _divided(builder, left, right) if isinstance(left.type, llvm.VectorType) else left
 
 
 def _divided(builder: FunctionBuilder, left: Any, right: Any) -> Any:

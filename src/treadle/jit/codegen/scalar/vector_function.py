@@ -11,8 +11,9 @@ vectorizers have run (`toolchain/llvm.py`), and those not called are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -43,12 +44,42 @@ class RareArguments:
 
 
 def called(function: RareArguments, builder: FunctionBuilder, *operands: Any) -> Any:
-    """A call of the function for operands of this type, numbers or vectors."""
+    """A call of the function for operands of this type: numbers, or vectors, long ones in parts."""
     type_ = operands[0].type
+    lanes = _lanes_of(builder, element_type(type_))
+    if isinstance(type_, llvm.VectorType) and type_.count > lanes and not type_.count % lanes:
+        return _in_parts(builder, partial(called, function, builder), lanes, operands)
     made = _function(function, builder, type_, len(operands))
     if element_type(type_) is type_ and not _has_variants(made):
         _name_variants(function, builder, made, len(operands))
     return builder.builder.call(made, operands)
+
+
+def _lanes_of(builder: FunctionBuilder, type_: Any) -> int:
+    """The lanes of a vector register."""
+    return int(builder.target.vector_bytes // (8 if type_ == F64 else 4))
+
+
+def _in_parts(builder: FunctionBuilder, function: Emit, lanes: int, operands: Any) -> Any:
+    """A function of vectors, register by register."""
+    count, found = operands[0].type.count, undefined(operands[0].type)
+    for first in range(0, count, lanes):
+        own = _numbers(range(first, first + lanes))
+        parts = [_chosen(builder, each, each, own) for each in operands]
+        made = function(*parts)
+        wide = _chosen(builder, made, made, _numbers([k % lanes for k in range(count)]))
+        is_own = (first <= k < first + lanes for k in range(count))
+        order = [count + k if mine else k for k, mine in enumerate(is_own)]
+        found = _chosen(builder, found, wide, _numbers(order))
+    return found
+
+
+def _numbers(numbers: Sequence[int]) -> Any:
+    return llvm.Constant(llvm.VectorType(I32, len(numbers)), list(numbers))
+
+
+def _chosen(builder: FunctionBuilder, first: Any, second: Any, order: Any) -> Any:
+    return builder.builder.shuffle_vector(first, second, order)
 
 
 def is_vector_function(function: llvm.Function) -> bool:
@@ -60,11 +91,10 @@ def _name_variants(
     function: RareArguments, builder: FunctionBuilder, made: Any, count: int
 ) -> None:
     """Write the function for vectors of the machine, and name them as variants of the plain one."""
-    is_double = made.ftype.return_type == F64
-    lanes = builder.target.vector_bytes // (8 if is_double else 4)
-    names = []
-    while lanes >= _FEWEST_LANES // (2 if is_double else 1):
-        vector = llvm.VectorType(made.ftype.return_type, lanes)
+    type_, names = made.ftype.return_type, []
+    lanes = _lanes_of(builder, type_)
+    while lanes >= _FEWEST_LANES // (2 if type_ == F64 else 1):
+        vector = llvm.VectorType(type_, lanes)
         variant = _function(function, builder, vector, count)
         names.append(f"_ZGV_LLVM_N{lanes}{'v' * count}_{made.name}({variant.name})")
         lanes //= 2
