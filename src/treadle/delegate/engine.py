@@ -155,8 +155,7 @@ class Onnxruntime:
         if large:
             values = map(onnxruntime.OrtValue.ortvalue_from_numpy, large.values())
             options.add_external_initializers(list(large), list(values))
-        disabled = {"ConstantFolding"} if exported.is_much_to_fold else set()
-        providers = self.options.providers
+        providers, disabled = self.options.providers, set(exported.disabled_optimizers)
         start = partial(start_session, exported.data, options, providers, disabled)
         refused = partial(Unsupported, _name(region), None, path=region.path)
         with stopped_in_time(options):

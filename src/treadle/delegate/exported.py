@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from treadle.delegate.export_scope import ExportModel
-from treadle.delegate.folded import is_much_to_fold
 from treadle.delegate.workarounds.concat import Named, named_extents
+from treadle.delegate.workarounds.optimizers import left_out
 from treadle.formats.onnx import write_model
 from treadle.ir import Model
 from treadle.plan import Region
@@ -20,7 +20,7 @@ class Exported:
     """A model for onnxruntime as bytes, with its metadata; it pickles.
 
     `inputs` and `outputs` are its names, `large` the initializers passed in memory.
-    `is_much_to_fold`: constant folding would take seconds or gigabytes. `has_exact_forms`: integer
+    `disabled_optimizers` are those of onnxruntime that are left out. `has_exact_forms`: integer
     operators were replaced by exact forms; `has_guards`: the model fails on some operands.
     `named` are extents of inputs about which these must agree.
     """
@@ -29,7 +29,7 @@ class Exported:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     large: Mapping[str, np.ndarray]
-    is_much_to_fold: bool
+    disabled_optimizers: frozenset[str]
     has_exact_forms: bool
     has_guards: bool
     named: Named
@@ -43,7 +43,7 @@ class Exported:
             inputs,
             tuple(value.name for value in written.main.results if value is not None),
             dict(shared.large),
-            is_much_to_fold(region),
+            left_out(region),
             shared.has_exact_forms,
             shared.has_guards,
             named_extents(inputs, region.inputs) if shared.has_symbols else {},

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.jit.kernel_text import kernel_of
 from tests.jit.native import HEAD, check, outcomes
 from tests.seeded import seeded
 from treadle import InferenceSession
@@ -16,8 +17,10 @@ from treadle.jit.kernel.ir import Concat, Elementwise, Kernel
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.schedule.index_set_splitting import are_few
+from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.storage import Storage, assign_storage
 from treadle.jit.threads import thread_pool
+from treadle.jit.toolchain.llvm import host_target
 
 ONES = {"zero": 0, "one": 1, "two": 2, "last": -1, "end": 1000, "ax0": 0, "ax1": 1}
 BODIES = {
@@ -217,6 +220,30 @@ def test_nodes_equal_in_all_pieces_are_emitted_once(rng: np.random.Generator) ->
 )  # fmt: skip
 def test_the_number_of_pieces_is_bounded(found: tuple[tuple[int, ...], ...], wanted: bool) -> None:
     assert are_few(found) is wanted
+
+
+@pytest.mark.parametrize(("rows", "wanted"), [(1, True), (16, False)])
+def test_long_code_of_many_single_elements_takes_longer_than_a_copy(rows: int, wanted: bool):
+    assert are_few(((0, rows), (0, 1, 81)), 16.0) is wanted
+    made = schedule_kernel(
+        kernel_of(CODE_BEHIND_A_CONCAT.replace("ROWS", str(rows))), host_target()
+    )
+    (join,) = (node for node in made.storage.storage_of if isinstance(node.op, Concat))
+    assert (made.storage.storage_of[join] is Storage.INLINE) is wanted
+
+
+CODE_BEHIND_A_CONCAT = """kernel
+  %x: float32[ROWS,80] = input 0
+  %first: float32[ROWS,1] = input 1
+  %all: float32[ROWS,81] = concat along 1 %first, %x
+  %half: float32[] = constant 0.5
+  %part: float32[ROWS,81] = mul %all, %half
+  %up: float32[ROWS,81] = exp %part
+  %down: float32[ROWS,81] = tanh %part
+  %sum: float32[ROWS,81] = add %up, %down
+  %y: float32[ROWS,81] = log %sum
+  %z: float32[ROWS,81] = sigmoid %y
+  return %z"""
 
 
 @st.composite

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
 import treadle
-from tests.jit.kernel_text import kernel_of
+from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.native import HEAD, WORDS, check
 from treadle.errors import RunError
 from treadle.jit.kernel.ir import MatMul
@@ -42,6 +44,34 @@ def test_widths_and_heights(dtype, rows, columns, rng):
     left, right = numbers(rng, dtype, rows, inner), numbers(rng, dtype, inner, columns)
     text = product(dtype, left.shape, right.shape, (rows, columns))
     check(text, {"n": np.array(3), "x": left, "w": right})
+
+
+BYTES = """kernel
+  %x: int32[ROWS,INNER] = input 0
+  %w: int32[INNER,COLUMNS] = input 1
+  %n: int64[] = constant 3
+  %s0: int32[ROWS,COLUMNS] = input 2
+  %1 = loop length 3 carries %s = %s0
+    %s: int32[ROWS,COLUMNS] = carried 0
+    %p: int32[ROWS,COLUMNS] = matmul of bytes %x, %w
+    %next: int32[ROWS,COLUMNS] = add %s, %p
+    yield %next
+  %last: int32[ROWS,COLUMNS] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize("columns", [1, 7, 16, 43, 150])
+@pytest.mark.parametrize("rows", [1, 9])
+@pytest.mark.parametrize("inner", [3, 40])
+def test_products_of_bytes(rows, inner, columns, rng):
+    left = rng.integers(0, 256, (rows, inner, 4)).astype(np.uint8)
+    right = rng.integers(-128, 128, (inner, columns, 4)).astype(np.int8)
+    words = {"ROWS": rows, "INNER": inner, "COLUMNS": columns}
+    text = reduce(lambda made, word: made.replace(word, str(words[word])), words, BYTES)
+    start = rng.integers(0, 9, (rows, columns)).astype(np.int32)
+    (found,) = run_kernel(text, left.view(np.int32)[..., 0], right.view(np.int32)[..., 0], start)
+    wanted = np.einsum("rkb,kcb->rc", left.astype(np.int32), right.astype(np.int32))
+    np.testing.assert_array_equal(found, start + 3 * wanted)
 
 
 def test_vector_times_a_large_matrix(rng: np.random.Generator):

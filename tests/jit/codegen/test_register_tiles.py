@@ -15,6 +15,7 @@ from treadle.jit.schedule.loops.kernel_facts import LoopSchedule
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
+from treadle.jit.toolchain.llvm import optimized_ir
 
 TWO = """kernel
   %x: float32[n0,{size}] = input 0
@@ -232,3 +233,46 @@ def test_values_from_outside_are_read_from_memory(
     old = np.concatenate([start[None], np.repeat(w, trips, axis=0)])[:trips]
     np.testing.assert_allclose(rows, old * sums, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(same, np.repeat(w, trips, axis=0))
+
+
+SQUARES = """kernel
+  %x: T[SIZE] = input 0
+  %n: int64[] = constant 40
+  %half: T[] = constant 0.5
+  %1 = loop trip %n length 40 carries %h = %x
+    %h: T[SIZE] = carried 0
+    %part: T[SIZE] = mul %h, %half
+    %next: T[SIZE] = FUNCTION %part
+    %more: T[SIZE] = add %next, %x
+    yield %more
+  %last: T[SIZE] = result 0 of %1
+  return %last"""
+
+
+def squares(size: int, dtype: str = "float32", function: str = "sqrt") -> str:
+    text = SQUARES.replace("SIZE", str(size)).replace("T[", f"{dtype}[")
+    return text.replace("FUNCTION", function)
+
+
+@pytest.mark.parametrize("size", [33, 40, 41, 48, 50, 63])
+def test_carried_vectors_of_any_length_are_handed_on_in_pieces(size: int, rng):
+    kernel = kernel_of(squares(size))
+    made = optimized_ir(generate_code(kernel, ()).text, vectorizers=())
+    carried = {int(count) for count in re.findall(r"phi <(\d+) x float>", made)}
+    assert carried
+    assert all(count.bit_count() == 1 for count in carried)
+    x = rng.random(size, np.float32)
+    (found,) = run_kernel(squares(size), x)
+    h = x
+    for _ in range(40):
+        h = np.sqrt(h * np.float32(0.5)) + x
+    np.testing.assert_array_equal(found, h)
+
+
+@pytest.mark.parametrize(("size", "function", "wanted"), [(48, "sqrt", ""), (32, "sin", ""), (
+    48, "sin", "functions in float64 take less time in nests than in vectors of such a length",
+)])  # fmt: skip
+def test_functions_in_float64_have_tiles_of_whole_powers_of_two(size, function, wanted):
+    found = scheduled(squares(size, function=function))
+    assert found.declined.get("register tiling", "") == wanted
+    assert isinstance(found.strategy, RegisterTiling) == (not wanted)

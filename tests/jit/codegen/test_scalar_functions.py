@@ -106,6 +106,73 @@ def test_sine_of_large_numbers(rng: np.random.Generator):
         assert_within(0.6, scanned(op, x), exact, lambda worst: f"{x[worst]!r}")
 
 
+@pytest.mark.parametrize("op", ["Sin", "Cos", "Tan"])
+def test_the_sine_of_a_number_does_not_depend_on_its_neighbours(op, rng):
+    bits = np.concatenate([np.arange(0, 2**31, 2**13 + 1), rng.integers(0, 2**31, 2**18)])
+    near = (np.arange(1, 2**18) * (math.pi / 2)).astype(np.float32)
+    x = np.concatenate([bits.astype(np.uint32).view(np.float32), near, -near])
+    x = x[: x.size // 15 * 15]
+    beside_a_large_one = np.insert(x.reshape(-1, 15), 0, np.float32(1e30), axis=1).reshape(-1)
+    found = scanned(op, beside_a_large_one).reshape(-1, 16)[:, 1:].reshape(-1)
+    np.testing.assert_array_equal(found, scanned(op, x))
+
+
+@pytest.mark.parametrize("op", ["Sin", "Cos"])
+def test_sines_of_float64_are_within_one_ulp(op, rng):
+    near = np.arange(1, 2**17) * (math.pi / 2) * 5
+    near = np.concatenate([near, np.nextafter(near, 0), rng.uniform(-4, 4, 2**16)])
+    x = np.concatenate([near, -near, [0.0, -0.0, 2.0**20, np.nextafter(2.0**20, 0), 5e-324]])
+    x = x[: x.size // 7 * 7]
+    found = scanned(op, x)
+    exact = EXACT[op](x.astype(np.longdouble))
+    assert_within(1.0, found, exact, lambda worst: f"{op}({x[worst]!r})")
+    beside_a_large_one = np.insert(x.reshape(-1, 7), 0, 1e30, axis=1).reshape(-1)
+    same = scanned(op, beside_a_large_one).reshape(-1, 8)[:, 1:].reshape(-1)
+    np.testing.assert_array_equal(found, same)
+
+
+REMAINDERS = {
+    "rows": """kernel
+  %x: T[n0,32] = input 0
+  %y: T[n0,32] = input 1
+  %z: T[n0,32] = FUNCTION %x, %y
+  return %z""",
+    "items": """kernel
+  %x: T[n0,SIZE] = input 0
+  %y: T[n0,SIZE] = input 1
+  %s0: T[SIZE] = input 2
+  %1 = loop length n0 extent n0 carries %s = %s0
+    %s: T[SIZE] = carried 0
+    %left: T[SIZE] = scan slice along 0 of %x
+    %right: T[SIZE] = scan slice along 0 of %y
+    %next: T[SIZE] = FUNCTION %left, %right
+    yield %next
+    stack %next along 0
+  %all: T[n0,SIZE] = result 1 of %1
+  return %all""",
+}
+
+
+@pytest.mark.parametrize("name", ["mod", "fmod"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("form", "size"), [("rows", 32), ("items", 32), ("items", 1)])
+def test_remainders_are_exact(name, dtype, form, size, rng):
+    special = [0.0, -0.0, 1.0, -7.0, 0.1, np.inf, -np.inf, np.nan, 1e-45, 1e38, 2.0**28, 2.0**60]
+    pairs = np.array([(x, y) for x in special for y in special])
+    powers = 10.0 ** rng.uniform(-30, 30, (4000, 2)) * rng.choice([-1, 1], (4000, 2))
+    usual = np.stack([rng.uniform(-20, 20, 4000), rng.uniform(-3, 3, 4000)], -1)
+    whole = np.stack([rng.integers(-99, 99, 4000) * 0.3, np.full(4000, 0.3)], -1)
+    tiny = whole * 1e-200 if dtype is np.float64 else whole * 1e-38
+    x, y = np.concatenate([pairs, powers, usual, whole, tiny]).astype(dtype).T
+    x, y = (np.ascontiguousarray(each[: each.size // 32 * 32].reshape(-1, size)) for each in (x, y))
+    text = REMAINDERS[form].replace("T[", f"{np.dtype(dtype)}[").replace("SIZE", str(size))
+    (found,) = run_kernel(text.replace("FUNCTION", name), x, y, *[x[0]][: form == "items"])
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, name)(x, y)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found)[found == 0], np.signbit(wanted)[found == 0])
+
+
 def test_erf():
     x = np.concatenate([np.linspace(-5, 5, 20_001), [0.0, -0.0, math.inf, -math.inf, math.nan]])
     x = x.astype(np.float32)
@@ -251,9 +318,18 @@ ALONE = """kernel
   return %y"""
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "softplus"])
-def test_vectors_have_the_bits_of_single_elements(name, dtype, rng):
+IN_VECTORS = [
+    (name, dtype)
+    for dtype in (DType.FLOAT32, DType.FLOAT64)
+    for name, function in FUNCTIONS.items()
+    if function.operand_count == 1 and function.has_vector_form((dtype,), dtype)
+    if dtype in (function.types((dtype,)) or ()) and name not in ("cast", "bits")
+]
+
+
+@pytest.mark.parametrize(("name", "type_"), IN_VECTORS)
+def test_vectors_have_the_bits_of_single_elements(name, type_, rng):
+    dtype = type_.numpy
     lanes, alone = (
         text.replace("FUNCTION", name).replace("T[", f"{np.dtype(dtype)}[")
         for text in (LANES, ALONE)
@@ -265,6 +341,7 @@ def test_vectors_have_the_bits_of_single_elements(name, dtype, rng):
     x = sweep(rng, dtype)
     x = x[: x.size // 32 * 32].reshape(-1, 32)
     x[-1, :5] = [0.0, -0.0, np.inf, -np.inf, np.nan]
+    x[-2, ::2] = np.linspace(-1.1, 1.1, 16)
     _, found = run_kernel(lanes, x[0], x)
     np.testing.assert_array_equal(found, *run_kernel(alone, x))
 

@@ -46,14 +46,18 @@ def test_sums_and_products_of_floats_are_rounded():
 
 
 def test_vector_forms_depend_on_types():
-    f32, i64, half, bool_ = DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.BOOL
+    f32, f64, half = DType.FLOAT32, DType.FLOAT64, DType.FLOAT16
+    i64, bool_ = DType.INT64, DType.BOOL
     assert FUNCTIONS["div"].has_vector_form((f32, f32), f32)
     assert not FUNCTIONS["div"].has_vector_form((i64, i64), i64)
     assert not FUNCTIONS["add"].has_vector_form((half, half), half)
     assert FUNCTIONS["cast"].has_vector_form((i64,), f32)
     assert not FUNCTIONS["cast"].has_vector_form((f32,), i64)
     assert not FUNCTIONS["cast"].has_vector_form((i64,), bool_)
-    assert not FUNCTIONS["sin"].has_vector_form((f32,), f32)
+    assert FUNCTIONS["sin"].has_vector_form((f32,), f32)
+    assert FUNCTIONS["sin"].has_vector_form((f64,), f64)
+    assert not FUNCTIONS["tan"].has_vector_form((f64,), f64)
+    assert not FUNCTIONS["pow"].has_vector_form((f32, f32), f32)
 
 
 def test_long_code_costs_more_in_every_respect():

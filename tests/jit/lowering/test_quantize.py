@@ -8,6 +8,10 @@ import pytest
 import treadle
 from tests.jit.native import check, check_uncalled, escapes
 from tests.values import assert_same
+from treadle.jit.kernel.ir import MatMul
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.runtime import region_compiler
+from treadle.jit.runtime.compilation import compiled
 
 HEAD_10 = '<ir_version: 10, opset_import: ["" : 10]>\n'
 HEAD_21 = '<ir_version: 10, opset_import: ["" : 21]>\n'
@@ -112,6 +116,50 @@ def test_sums_of_products_of_bytes_are_exact(
             "b": np.full((inner, 5), 127, np.int8), "z": np.array(limits.min, dtype),
             "y": np.int8(-128),
         }, head=HEAD_21)  # fmt: skip
+
+
+KNOWN = """g (int64 n, LEFT[ROWS,64] a, LEFT z) => (int32[ROWS,80] last)
+  <RIGHT[64,80] b = {NUMBERS}, RIGHT y = {ORIGIN}> {
+  start = Constant <value = int32[1,1] {0}> ()
+  shape = Constant <value = int64[2] {ROWS,80}> ()
+  zeros = Expand (start, shape)
+  last = Loop (n, "", zeros) <body = f (int64 i, bool on, int32[ROWS,80] h)
+    => (bool more, int32[ROWS,80] next) {
+    more = Identity (on)
+    p = MatMulInteger (a, b, z, y)
+    next = Add (h, p)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("has_byte_products", [False, True])
+@pytest.mark.parametrize("rows", [1, 9])
+@pytest.mark.parametrize("left", [np.uint8, np.int8])
+@pytest.mark.parametrize(
+    ("right", "origin"), [(np.int8, 0), (np.uint8, 128), (np.uint8, 7), (np.int8, -9)]
+)
+def test_products_of_a_large_known_matrix(
+    has_byte_products, rows, left, right, origin, rng, monkeypatch
+):
+    monkeypatch.setattr(region_compiler, "has_byte_products", lambda: has_byte_products)
+    made = []
+    monkeypatch.setattr(
+        region_compiler,
+        "compiled",
+        lambda kernel, *more: made.append(kernel) or compiled(kernel, *more),
+    )
+    limits, ends = np.iinfo(right), np.iinfo(left)
+    numbers = rng.integers(limits.min, limits.max + 1, 64 * 80)
+    numbers[:2] = limits.min, limits.max
+    text = KNOWN.replace("NUMBERS", ",".join(map(str, numbers))).replace("ORIGIN", str(origin))
+    text = text.replace("LEFT", np.dtype(left).name).replace("RIGHT", np.dtype(right).name)
+    feeds = {
+        "n": np.array(2), "a": rng.integers(ends.min, ends.max + 1, (rows, 64)).astype(left),
+        "z": np.array(5, left),
+    }  # fmt: skip
+    check_uncalled(text.replace("ROWS", str(rows)), feeds, head=HEAD_21)
+    ops = [node.op for kernel in made for node in all_nodes(kernel.main)]
+    assert (MatMul(of_bytes=True) in ops) == has_byte_products
 
 
 PRODUCT = """g (int64 n, uint8[3,6] a, float s, uint8 z, int8[6,6] b, float t, int8 y, float u)

@@ -203,7 +203,7 @@ DECLINED = [
      "carried 0 is not linear in its old value"),
     ("parallel prefix", AVERAGE, "sub %v, %m", "max %v, %m",
      "carried 0 is not linear in its old value"),
-    ("parallel prefix", AVERAGE, "mul %gap, %rate", "sin %gap", "sin has no vector form"),
+    ("parallel prefix", AVERAGE, "mul %gap, %rate", "pow %gap, %rate", "pow has no vector form"),
     ("parallel prefix", AVERAGE, "sub %v, %m", "sub %rate, %m",
      ""),
     ("parallel prefix", AVERAGE, "1000", "24", "it has few iterations"),

@@ -22,6 +22,7 @@ from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.module_text import text_of
 from treadle.jit.codegen.safepoint import end, release_gil
 from treadle.jit.codegen.scalar import half
+from treadle.jit.codegen.scalar.vector_function import is_vector_function
 from treadle.jit.codegen.steps.outline import merge, merge_parts, outline
 from treadle.jit.kernel.artifact import KernelArtifact
 from treadle.jit.kernel.ir import (
@@ -128,9 +129,8 @@ def _vectorizers(builder: FunctionBuilder, *, packs_registers: bool) -> tuple[st
     Which loops there are is known from the text alone. All of LLVM's passes run where there are
     several functions, which are inlined.
     """
-    has_loops = (
-        builder.has_vector_loops or sum(not f.is_declaration for f in builder.module.functions) > 1
-    )
+    written = [f for f in builder.module.functions if not f.is_declaration]
+    has_loops = builder.has_vector_loops or sum(not is_vector_function(f) for f in written) > 1
     return ("loop",) * (has_loops or packs_registers) + ("slp",) * packs_registers
 
 

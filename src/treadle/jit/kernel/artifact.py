@@ -26,6 +26,8 @@ loop, ticks of first iterations and of last ones, and how many runs were timed, 
 
 
 VECTORIZERS = ("loop", "slp")
+INLINED_LATE = "late."
+"""How the names of functions begin that are inlined after LLVM's vectorizers have run."""
 
 
 class Clock(NamedTuple):

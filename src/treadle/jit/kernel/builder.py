@@ -66,9 +66,11 @@ class KernelBuilder(NodeBuilder):
     """Adds nodes, arithmetic on dims, guards, and reads of single elements.
 
     `may_assume`: guards may rely on conditions that hold in most runs; `assumes`: one does.
+    `has_byte_products`: the kernel is for a machine that has them.
     """
 
     may_assume: bool = True
+    has_byte_products: bool = False
     assumes: bool = False
 
     def scalar(self, number: float | bool, dtype: DType) -> Node:

@@ -20,7 +20,7 @@
            | Reshape()                 the same elements in row-major order
            | Concat(axis)
            | Reduce(function, axes)
-           | MatMul()                  np.matmul of operands of rank 2 or more
+           | MatMul()                  np.matmul of operands of rank 2 or more; of int32 or of bytes
            | Cumulative(function, axis, exclusive)
            | ArgTopK(axis)             indices of the smallest along the axis, in order
            | FlatNonzero()             indices at which the operand, a list of bools, is true

@@ -224,6 +224,8 @@ def _matmul(node: Node) -> Complaints:
     if min(len(left.shape), len(right.shape)) < 2:
         yield "the operands are no matrices"
         return
+    if op_of(node, MatMul).of_bytes and node.dtype is not DType.INT32:
+        yield f"a product of bytes in {node.dtype}"
     yield from _expect_dtype(left, node.dtype)
     yield from _expect_dtype(right, node.dtype)
     if _differ(left.shape[-1], right.shape[-2]):

@@ -121,6 +121,7 @@ CODECS: Mapping[str, Codec] = {
     "axes": Codec(r"\(.*?\)", _write_axes, _read_axes),
     "reversed": _flag("from the last"),
     "of_shapes": _flag("of shapes"),
+    "of_bytes": _flag("of bytes"),
     "exclusive": _flag("exclusive"),
 }  # fmt: skip
 
@@ -138,7 +139,7 @@ TEMPLATES: tuple[tuple[type, str], ...] = (
     (Reshape, "reshape"),
     (Concat, "concat along {axis:int}"),
     (Reduce, "reduce {function:function} over {axes:ints}|of"),
-    (MatMul, "matmul"),
+    (MatMul, "matmul{of_bytes:of_bytes}"),
     (FlatNonzero, "flat nonzero"),
     (ArgTopK, "argtopk along {axis:int}|of"),
     (Take, "take along {axis:int}|of"),

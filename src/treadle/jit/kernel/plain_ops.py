@@ -107,7 +107,13 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class MatMul:
-    """np.matmul of operands of rank 2 or more."""
+    """np.matmul of operands of rank 2 or more.
+
+    With `of_bytes`, an int32 of the left operand is four uint8, one of the right operand four int8,
+    and their product the sum of the products of these.
+    """
+
+    of_bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,23 +27,28 @@ class Cost:
 
     `vectorized`: an element of four bytes in a vectorized loop; `float64`: one of float64 there.
     `alone`: at most, outside of such a loop. `weight`: the length of the code, in functions of a
-    few instructions.
+    few instructions. `is_wide`: the code for float32 computes in float64.
     """
 
     vectorized: float
     float64: float
     alone: float
     weight: int = 1
+    is_wide: bool = False
 
 
 INSTRUCTIONS = Cost(0.006, 0.012, 0.5)
 """A few instructions."""
 DIVISION = Cost(0.006, 0.012, 0.5)
 """A division."""
+REMAINDER = Cost(0.006, 0.012, 0.5, is_wide=True)
+"""A division, of float32 in float64."""
 SERIES = Cost(0.12, 1.92, 4.0, 8)
 """Long code, a series in float32."""
-WIDE_SERIES = Cost(1.0, 1.92, 4.0, 8)
+WIDE_SERIES = Cost(1.0, 1.92, 4.0, 8, is_wide=True)
 """Long code, a series in float64."""
+TRIGONOMETRIC = Cost(0.4, 0.8, 4.0, 8, is_wide=True)
+"""A series in float64 of an argument below 2 ** 30."""
 
 
 def _no_vectors(operands: Types, result: DType) -> bool:
@@ -56,6 +61,10 @@ def _vectors(operands: Types, result: DType) -> bool:
 
 def _vectors_of_floats(operands: Types, result: DType) -> bool:
     return is_float(result)
+
+
+def _vectors_of_float32(operands: Types, result: DType) -> bool:
+    return result is DType.FLOAT32
 
 
 def _vectors_cast(operands: Types, result: DType) -> bool:
@@ -138,19 +147,26 @@ def _functions(names: str, *fields: Any, **more: Any) -> Mapping[str, ScalarFunc
     return {name: ScalarFunction(*fields, **more) for name in names.split()}
 
 
+def _series(names: str, types: Rule, cost: Cost) -> Mapping[str, ScalarFunction]:
+    """Functions with code for float32; those of float64 are the C library's."""
+    return _functions(names, 1, types, cost, False, vectors=_vectors_of_float32)
+
+
 FUNCTIONS: Mapping[str, ScalarFunction] = {
     **_functions("neg abs", 1, _one_type, vectors=_vectors, rounds=False),
     **_functions("sqrt", 1, _one_type, vectors=_vectors),
-    **_functions("sign reciprocal ceil floor round", 1, _one_type),
+    **_functions("ceil floor round", 1, _one_type, vectors=_vectors_of_floats),
+    **_functions("sign reciprocal", 1, _one_type, vectors=_vectors_of_float32),
     **_functions("not", 1, _not_floats, vectors=_vectors),
     **_functions("exp log sigmoid softplus tanh", 1, _one_type, SERIES, vectors=_vectors),
-    **_functions("erf erfc", 1, _one_type, SERIES, False),
-    **_functions("normal_tail", 1, _float32, SERIES, False),
-    **_functions("sin cos tan asin acos atan expm1", 1, _one_type, WIDE_SERIES, False),
-    **_functions("sinh cosh asinh acosh atanh", 1, _one_type, WIDE_SERIES, False),
+    **_series("erf erfc", _one_type, SERIES),
+    **_series("normal_tail", _float32, SERIES),
+    **_functions("sin cos", 1, _one_type, TRIGONOMETRIC, False, vectors=_vectors_of_floats),
+    **_series("tan", _one_type, WIDE_SERIES),
+    **_series("asin acos atan expm1 sinh cosh asinh acosh atanh", _one_type, WIDE_SERIES),
     **_functions("pow", 2, _one_type, WIDE_SERIES, False),
     **_functions("div", 2, _one_type, DIVISION, vectors=_vectors_of_floats),
-    **_functions("mod fmod", 2, _one_type, DIVISION, False),
+    **_functions("mod fmod", 2, _one_type, REMAINDER, False, vectors=_vectors_of_floats),
     **_functions("sub", 2, _one_type, vectors=_vectors),
     **_functions("add mul", 2, _one_type, vectors=_vectors, is_associative=True),
     **_functions("max min", 2, _one_type, vectors=_vectors, is_associative=True, rounds=False),

@@ -17,7 +17,8 @@ class Target:
     `triple`, `processor` and `features` are LLVM's names; `code_model` and `relocation` determine
     where code and data may be. `vector_bytes` is the width of a vector register, of which there are
     `registers`. `has_fma`: there is a fused multiply-add; `has_scale`: there is an instruction that
-    multiplies a vector of floats by powers of two; `has_half`: there are some that convert float16.
+    multiplies a vector of floats by powers of two; `has_half`: there are some that convert float16;
+    `has_byte_products`: there is one that adds products of bytes in 32 bits.
     """
 
     triple: str
@@ -28,6 +29,7 @@ class Target:
     has_fma: bool
     has_scale: bool = False
     has_half: bool = False
+    has_byte_products: bool = False
     pointer_bytes: int = 8
     code_model: str = "default"
     relocation: str = "pic"

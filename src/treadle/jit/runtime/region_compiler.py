@@ -28,6 +28,7 @@ from treadle.jit.runtime.specialize import (
 )
 from treadle.jit.threads.thread_pool import minimum_work_ns
 from treadle.jit.toolchain.disk_cache import DiskCache
+from treadle.jit.toolchain.host_cpu import has_byte_products
 from treadle.jit.toolchain.llvm import LoadedKernel
 from treadle.limits import without_collection
 from treadle.plan import Region
@@ -71,6 +72,7 @@ def lowered(
         compiler.region, key, dims, compiler.known, compiler.host_kernels,
         parts=not compiler.limits_memory,
         may_assume=may_assume and not compiler.is_deterministic,
+        has_byte_products=has_byte_products(),
     )  # fmt: skip
     return kernel if compiler.limits_memory else canonical(kernel)
 

@@ -199,11 +199,13 @@ def specialize(
     *,
     parts: bool = True,
     may_assume: bool = True,
+    has_byte_products: bool = False,
     holding: Collection[int] | None = None,
 ) -> Kernel:
     """The kernel of a region for a signature; raises Declined if there is none.
 
-    `may_assume`: it may expect of the data what holds in most runs. `holding` are the inputs that
+    `may_assume`: it may expect of the data what holds in most runs. `has_byte_products`: it is for
+    a machine that has them. `holding` are the inputs that
     it takes to be true: those that are the condition of a loop, unless others are told.
 
     If its loops would box values, the region is lowered again with scalarized sequences, if
@@ -216,9 +218,10 @@ def specialize(
         made = block()
         if made is None:
             return None
-        return _written(
-            region, made, given, lengths, known, kernels, assumed, may_assume=may_assume
-        )  # fmt: skip
+        start = LoweringBuilder.start()
+        start.kernels, start.may_assume = kernels, may_assume
+        start.has_byte_products = has_byte_products
+        return _written(start, region, made, given, lengths, known, assumed)
 
     def written(block: Callable[[], Block | None]) -> Kernel | Declined | None:
         try:
@@ -256,51 +259,52 @@ def _held(block: BlockNode, *, inside: bool = False) -> int:
 
 
 def _written(
+    builder: LoweringBuilder,
     region: Region,
     block: Block,
     given: Signature,
     lengths: DynamicDims,
     known: Known,
-    kernels: HostKernels,
     holding: Collection[int],
-    *,
-    may_assume: bool,
 ) -> Kernel:
-    """The kernel of a region's block, or of a block that replaces it."""
-    b = LoweringBuilder.start()
-    b.kernels, b.may_assume = kernels, may_assume
+    """The kernel of a region's block, or of a block that replaces it, by a new builder."""
     inputs: list[Node] = []
     params: list[Node] = []
     for position, (dtype, shape, *value) in enumerate(given):
         if dtype is None:
-            inputs.append(b.param(Input(position), DType.INT64, ()))
-            b.objects.add(inputs[-1])
+            inputs.append(builder.param(Input(position), DType.INT64, ()))
+            builder.objects.add(inputs[-1])
             params.append(inputs[-1])
             continue
         extents = tuple(
             lengths.open[position, axis] if extent < 0 else extent
             for axis, extent in enumerate(shape)
         )
-        node = b.param(Input(position), dtype, extents)
+        node = builder.param(Input(position), dtype, extents)
         inputs.append(node)
         if value:
             elements = np.frombuffer(value[0], dtype.numpy)
-            params.append(b.constant(elements.reshape(shape)))
+            params.append(builder.constant(elements.reshape(shape)))
         elif position in known:
-            params.append(b.constant(known[position]))
+            params.append(builder.constant(known[position]))
         elif position in lengths.lists and shape[0] == 0:
-            params.append(b.add(Empty(), dtype, shape))
+            params.append(builder.add(Empty(), dtype, shape))
         elif position in holding:
-            params.append(b.constant(np.ones(shape, np.bool_)))
+            params.append(builder.constant(np.ones(shape, np.bool_)))
         else:
             params.append(node)
-    made = lower_steps(b, block, params)
+    made = lower_steps(builder, block, params)
     expect_small(region, made)
     found = (None if value is None else made[value] for value in block.results)
-    results = tuple(nothing(b) if node is None else node for node in found)
-    objects = tuple(k for k, node in enumerate(results) if node in b.objects)
+    results = tuple(nothing(builder) if node is None else node for node in found)
+    objects = tuple(k for k, node in enumerate(results) if node in builder.objects)
     kernel = Kernel(
-        tuple(inputs), b.main, results, b.hoisted, boxed_results=objects, assumes=b.assumes
+        tuple(inputs),
+        builder.main,
+        results,
+        builder.hoisted,
+        boxed_results=objects,
+        assumes=builder.assumes,
     )
     return check_when_debugging(kernel)
 

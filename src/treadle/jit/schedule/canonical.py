@@ -14,6 +14,7 @@
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
     items of reversed tensors          items of the tensors
+    products with picked matrices     a product for each
     columns taken and stacked         rows of a transposition
     squeeze(f(unsqueeze(x)))           f(x)
     operators between loops           a loop over their rows
@@ -39,6 +40,7 @@ from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
+from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
@@ -54,8 +56,9 @@ _PASSES = (
     with_live_carried_values, with_induction_variables, with_initial_values, with_stacked_outputs,
     with_contractions, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
     with_selects, with_simple_carried_values, with_hoisted_guards, with_scan_slices,
-    with_plain_items, with_rows, with_row_loops, with_sunk_producers, with_simple_carried_values,
-    with_read_shapes, with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_plain_items, with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
+    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
+    with_fused_loops,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from math import prod
 
+from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import Concat, Elementwise, Node, static_shape
 from treadle.jit.schedule.access import shift_of
 from treadle.jit.schedule.op_accesses import accesses_of
@@ -21,6 +22,8 @@ Pieces = tuple[tuple[int, ...], ...]
 """Along each axis the starts of the pieces, and the end of the last one."""
 _MOST_PIECES = 9
 _WIDE, _NARROW_PART = 16, 8
+_NEST_NS = 50.0
+"""What a nest takes beside its elements: to copy a Concat takes one for each operand."""
 
 
 def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) -> Pieces | None:
@@ -63,8 +66,15 @@ def count(found: Pieces) -> int:
     return prod(len(places) - 1 for places in found)
 
 
-def are_few(found: Pieces) -> bool:
-    """Whether there are few pieces, and few elements in pieces too narrow for vectors."""
+def are_few(found: Pieces, alone: float = 0.0) -> bool:
+    """Whether there are few pieces, and few elements in pieces too narrow for vectors.
+
+    Each of those takes `alone` nanoseconds where functions with long code follow in the nest; to
+    copy the Concat must take longer.
+    """
     widths = [end - start for start, end in pairwise(found[-1])] if found else []
     narrow = sum(width for width in widths if width < _WIDE)
-    return 0 < count(found) <= _MOST_PIECES and narrow * _NARROW_PART <= sum(widths)
+    rows = prod(places[-1] for places in found[:-1])
+    copied = _NEST_NS + rows * sum(widths) * (costs.READ + costs.WRITTEN)
+    is_narrow = narrow * _NARROW_PART > sum(widths) or narrow * rows * alone > copied
+    return 0 < count(found) <= _MOST_PIECES and not is_narrow

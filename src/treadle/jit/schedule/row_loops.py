@@ -270,7 +270,7 @@ class _RowLoop:
         inner, columns = row.shape[-1], shape[-1]
         count = builder.product(row.shape[:-1])
         flat = builder.reshape(row, (count, inner))
-        made = builder.add(MatMul(), node.dtype, (count, columns), flat, rebuild.nodes[right])
+        made = builder.add(node.op, node.dtype, (count, columns), flat, rebuild.nodes[right])
         return builder.reshape(made, shape)
 
     def _row(self, rebuild: Rebuild, operand: Node, rank: int = 0) -> Node:

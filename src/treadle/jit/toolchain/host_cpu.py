@@ -47,8 +47,12 @@ _CPUID_REGISTERS = (
 """Leaves, subleaves, and the registers that are equal on every core; the first of a kind, 0 and
 0x80000000, hold the number of leaves.
 """
+_FEATURES, _SAVED, _MORE_FEATURES, _WORDS_BEFORE = 5, 7, 10, 12
+"""Where some of these words are, if the system saves registers: of leaf 1, XGETBV and leaf 7."""
 _EXTENDED = 0x80000000
 _HAS_XGETBV = 1 << 27
+_BYTE_PRODUCTS, _WIDE_VECTORS = 1 << 11, 0xE6
+"""The bit of AVX-512 VNNI, and those of vectors of 64 bytes that the system saves."""
 _ASKS = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
 _KEPT = ctypes.CFUNCTYPE(ctypes.c_uint32)
 _LIBRARY = "libllvmlite"
@@ -83,6 +87,16 @@ def _words(ask: Callable[[int, int, int], None], kept: Callable[[], int]) -> lis
             if leaf == 1 and registers[_C] & _HAS_XGETBV:
                 found[leaf, part].append(kept())
     return [word for words in found.values() for word in words]
+
+
+@cache
+def has_byte_products() -> bool:
+    """Whether there is an instruction that adds products of bytes in vectors of 64 bytes."""
+    words = [int(word, 16) for word in (processor() or "").split()]
+    if len(words) < _WORDS_BEFORE or not words[_FEATURES] & _HAS_XGETBV:
+        return False
+    is_saved = words[_SAVED] & _WIDE_VECTORS == _WIDE_VECTORS
+    return is_saved and bool(words[_MORE_FEATURES] & _BYTE_PRODUCTS)
 
 
 @cache

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from treadle.jit.kernel.artifact import VECTORIZERS
+from treadle.jit.kernel.artifact import INLINED_LATE, VECTORIZERS
 from treadle.jit.kernel.target import Target
 from treadle.jit.toolchain import elf_loader, symbols
-from treadle.jit.toolchain.host_cpu import compiler, processor
+from treadle.jit.toolchain.host_cpu import compiler, has_byte_products, processor
 from treadle.jit.toolchain.uninterruptible import uninterruptible
 from treadle.locks import ForkSafeLock, fork_outside
 
@@ -72,6 +72,7 @@ def host_target() -> Target:
     return Target(
         llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), width, registers,
         has_fma, has_scale=widest == "avx512f", has_half=bool(features.get("f16c")),
+        has_byte_products=has_byte_products(),
         code_model="jitdefault", relocation="default",
     )  # fmt: skip
 
@@ -121,7 +122,12 @@ def optimized_module(text: str, target: Any, *, vectorizers: Sequence[str] = VEC
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = "loop" in vectorizers
     tuning.slp_vectorization = "slp" in vectorizers
+    late = [each.name for each in module.functions if each.name.startswith(INLINED_LATE)]
+    if late:
+        tuning.inlining_threshold = 0
     builder = llvm.create_pass_builder(target, tuning)
+    if not vectorizers:
+        _inline(module, late, builder)
     passes = builder.getModulePassManager() if vectorizers else builder.getFunctionPassManager()
     whole = [module] if vectorizers else [f for f in module.functions if not f.is_declaration]
     try:
@@ -129,7 +135,26 @@ def optimized_module(text: str, target: Any, *, vectorizers: Sequence[str] = VEC
             passes.run(each, builder)
     finally:
         _dispose(passes)
+    if vectorizers:
+        _inline(module, late, builder)
     return module
+
+
+def _inline(module: Any, names: Sequence[str], builder: Any) -> None:
+    """Inline functions of these names, and drop them."""
+    if not names:
+        return
+    for name in names:
+        function = module.get_function(name)
+        function.linkage = "internal"
+        function.add_function_attribute("alwaysinline")
+    passes = _llvm().create_new_module_pass_manager()
+    try:
+        passes.add_always_inliner_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, builder)
+    finally:
+        _dispose(passes)
 
 
 def _dispose(passes: Any) -> None:

@@ -17,6 +17,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.loops.lane_values import LaneValues
+from treadle.jit.codegen.loops.vector_pieces import Pieces
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.ir import InductionVar, Node, ScanSlice, op_of
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, period
@@ -115,22 +116,19 @@ def _emit_tile(
             begin = tile.loaded(_memory(tile, k), Flat(tile.start))
         else:
             begin = tile.many(next(first))
-        carried[state] = w.variable(begin.type, begin)
+        carried[state] = Pieces.of(w, begin)
     with w.range(limit, hints=NOT_VECTORIZED) as counter, context.access.scope():
         poll_after(context, context.schedule.iterations[tile.tiling.node].group)
         tile.counter = w.index(counter)
-        tile.values = {
-            state: b.load(variable, typ=variable.allocated_type)
-            for state, variable in carried.items()
-        }
+        tile.values = {state: variables.joined(w) for state, variables in carried.items()}
         nexts = [tile.of(after) for after in op.nexts]
         for stack in stacks:
             _put(tile, stack)
         for state, after in zip(op.states, nexts, strict=True):
-            b.store(after, carried[state])
+            carried[state].store(w, after)
     last = iter(finals)
     for k, state in enumerate(op.states):
-        value = b.load(carried[state], typ=carried[state].allocated_type)
+        value = carried[state].joined(w)
         if k in tile.tiling.arrays:
             _finish(tile, k, value)
         else:

@@ -24,7 +24,7 @@ from treadle.jit.codegen.llvm_types import literal, register_type
 from treadle.jit.codegen.ops.matmul_microkernel import masked_load
 from treadle.jit.codegen.ops.vector_product import multiply_add
 from treadle.jit.codegen.parallel import parallel_range
-from treadle.jit.kernel.ir import Node, static_shape
+from treadle.jit.kernel.ir import MatMul, Node, op_of, static_shape
 from treadle.jit.schedule.steps.products import Dots
 
 
@@ -32,6 +32,7 @@ from treadle.jit.schedule.steps.products import Dots
 class _Dots:
     """The dot products of `rows` rows; `lanes` terms of each are added at once."""
 
+    op: MatMul
     dtype: DType
     rows: int
     inner: int
@@ -54,7 +55,9 @@ def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: 
         if found.copies_left
         else context.access.buffer(operand)
     )
-    dots = _Dots(node.dtype, rows, inner, found.lanes, left, found.matrix, result)
+    dots = _Dots(
+        op_of(node, MatMul), node.dtype, rows, inner, found.lanes, left, found.matrix, result
+    )
     at_once = found.together
     full, rest = columns // at_once, columns % at_once
     if full:
@@ -109,7 +112,7 @@ def _add(
         factor = _loaded(context, dots, address, scope, count)
         for left, own in zip(lefts, totals, strict=True):
             before = b.load(own[number], typ=dots.vector)
-            b.store(multiply_add(context, dots.dtype, left, factor, before), own[number])
+            b.store(multiply_add(context, dots.op, dots.dtype, left, factor, before), own[number])
 
 
 def _loaded(context: CodegenContext, dots: _Dots, address: Any, scope: str, count: int) -> Any:

@@ -15,10 +15,10 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I1, literal, register_type
 from treadle.jit.codegen.ops import batched_matmul, dot_products
 from treadle.jit.codegen.ops.matmul_microkernel import emit_product
-from treadle.jit.codegen.ops.vector_product import Product, added, row_reader
+from treadle.jit.codegen.ops.vector_product import Product, added, multiply_add, row_reader
 from treadle.jit.codegen.parallel import parallel_indices
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Node, static_shape
+from treadle.jit.kernel.ir import MatMul, Node, op_of, static_shape
 from treadle.jit.schedule.distribution import Distribution
 from treadle.jit.schedule.steps.products import Dots, Elements, InRegisters, Panels
 
@@ -91,7 +91,8 @@ def _emit_ahead(
     left, (right, scope) = node.operands[0], _right(context, node, found)
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
-            node.dtype, made.count(), static_shape(left)[-1], static_shape(node)[-1],
+            op_of(node, MatMul), node.dtype, made.count(),
+            static_shape(left)[-1], static_shape(node)[-1],
             lambda row: made.row(left, row),
             lambda k, column: right((k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),
@@ -121,7 +122,7 @@ def _product(
         return context.builder.add(first_column, column)
 
     return Product(
-        node.dtype, rows, context.access.extent(left.shape[-1]), columns,
+        op_of(node, MatMul), node.dtype, rows, context.access.extent(left.shape[-1]), columns,
         lambda row: row_reader(context, left, (*_batch(left, batch), own(row))),
         lambda k, column: right((*batch_of_right, k, moved(column))),
         lambda row, column: context.access.address(buffer, (*batch, own(row), moved(column))),
@@ -166,7 +167,9 @@ def _term(context: CodegenContext, node: Node, index: Sequence[Index], position:
     )
     if is_float(node.dtype):
         return context.builder.builder.fmul(left, right, flags=("contract",))
-    return context.builder.builder.mul(left, right)
+    return multiply_add(
+        context, op_of(node, MatMul), node.dtype, left, right, literal(node.dtype, 0)
+    )
 
 
 def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int, sums: int) -> Any:

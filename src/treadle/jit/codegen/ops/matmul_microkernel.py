@@ -189,7 +189,9 @@ def _add(
         for element in block.left:
             factor = context.builder.splat(element(position), vector.count)
             for column in columns:
-                totals[first] = multiply_add(context, product.dtype, factor, column, totals[first])
+                totals[first] = multiply_add(
+                    context, product.op, product.dtype, factor, column, totals[first]
+                )
                 first += 1
 
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from llvmlite import ir as llvm
+
 from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import Index
-from treadle.jit.codegen.llvm_types import memory_type
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
+from treadle.jit.codegen.llvm_types import I8, every, memory_type
 from treadle.jit.codegen.scalar.exp_log import fma
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.ir import MatMul, Node
 from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS
 from treadle.jit.schedule.steps.products import Panels
 
@@ -29,6 +31,7 @@ class Product:
     than those of a tile in most runs.
     """
 
+    op: MatMul
     dtype: DType
     rows: Index
     inner: Index
@@ -72,11 +75,32 @@ def row_reader(
     return element
 
 
-def multiply_add(context: CodegenContext, dtype: DType, left: Any, right: Any, before: Any) -> Any:
+def multiply_add(
+    context: CodegenContext, op: MatMul, dtype: DType, left: Any, right: Any, before: Any
+) -> Any:
     """Left * right + before, in one instruction if the processor has it."""
     if is_float(dtype):
         return fma(context.builder, left, right, before)
+    if op.of_bytes:
+        return _byte_products(context.builder, left, right, before)
     return context.builder.builder.add(context.builder.builder.mul(left, right), before)
+
+
+def _byte_products(builder: FunctionBuilder, left: Any, right: Any, before: Any) -> Any:
+    """The products of four bytes each, added to a number of 32 bits."""
+    b, type_ = builder.builder, before.type
+    count = type_.count if isinstance(type_, llvm.VectorType) else 1
+    if builder.target.has_byte_products and count in (4, 8, 16):
+        bytes_ = llvm.VectorType(I8, 4 * count)
+        name = f"llvm.x86.avx512.vpdpbusd.{32 * count}"
+        function = builder.external(name, type_, type_, bytes_, bytes_)
+        given = [b.bitcast(each, bytes_) for each in (left, right)]
+        return b.call(function, [before, *given])
+    for shift in (24, 16, 8, 0):
+        unsigned = b.and_(b.lshr(left, every(type_, 24 - shift)), every(type_, 255))
+        signed = b.ashr(b.shl(right, every(type_, shift)), every(type_, 24))
+        before = b.add(before, b.mul(unsigned, signed))
+    return before
 
 
 def added(

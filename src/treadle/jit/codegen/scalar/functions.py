@@ -24,7 +24,14 @@ from treadle.jit.codegen.llvm_types import (
     literal,
     register_type,
 )
-from treadle.jit.codegen.scalar import exp_log, half, inverse_hyperbolic, trigonometric
+from treadle.jit.codegen.scalar import (
+    exp_log,
+    half,
+    inverse_hyperbolic,
+    remainder,
+    trigonometric,
+    wide_trigonometric,
+)
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float, is_signed
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 
@@ -165,7 +172,7 @@ def _safely(
 
 def _fmod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
     if is_float(dtype):
-        return exp_log.by_library(builder, "fmod", left, right)
+        return remainder.fmod(builder, left, right)
     return _safely(builder, dtype, left, right, "srem", "urem")
 
 
@@ -177,16 +184,15 @@ def _mod(builder: FunctionBuilder, dtype: DType, left: Any, right: Any) -> Any:
     rest = _fmod(builder, dtype, left, right)
     if not (is_float(dtype) or is_signed(dtype)):
         return rest
-    zero = literal(dtype, 0)
+    zero = every(rest.type, literal(dtype, 0).constant)
     is_rest = _compare("!=", builder, dtype, rest, zero)
     below, right_below = (_compare("<", builder, dtype, each, zero) for each in (rest, right))
     is_other = b.and_(is_rest, b.xor(below, right_below))
     total = b.fadd(rest, right) if is_float(dtype) else b.add(rest, right)
     result = b.select(is_other, total, rest)
     if is_float(dtype):
-        is_exact = b.fcmp_ordered("==", rest, zero)
         signed = builder.intrinsic("llvm.copysign", rest.type, zero, right)
-        result = b.select(is_exact, signed, result)
+        result = b.select(is_rest, result, signed)
     return result
 
 
@@ -219,11 +225,12 @@ def _absolute(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
 
 def _sign(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
     """-1, 0 or 1; NaN of NaN."""
-    b, zero = builder.builder, literal(dtype, 0)
-    above = b.select(_compare(">", builder, dtype, value, zero), literal(dtype, 1), zero)
+    b, type_ = builder.builder, value.type
+    least, zero, one = (every(type_, literal(dtype, each).constant) for each in (-1, 0, 1))
+    above = b.select(_compare(">", builder, dtype, value, zero), one, zero)
     if not (is_signed(dtype) or is_float(dtype)):
         return above
-    result = b.select(_compare("<", builder, dtype, value, zero), literal(dtype, -1), above)
+    result = b.select(_compare("<", builder, dtype, value, zero), least, above)
     return (
         b.select(b.fcmp_unordered("uno", value, value), value, result)
         if is_float(dtype)
@@ -294,6 +301,11 @@ def _inline(function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> A
     return function(builder, value)
 
 
+def _by_width(narrow: Emit, wide: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    """One function for float32, another for float64."""
+    return (wide if element_type(value.type) == F64 else narrow)(builder, value)
+
+
 def _single(name: str, function: Emit, builder: FunctionBuilder, _: DType, value: Any) -> Any:
     """Inline for float32, the C library's function for float64."""
     return (
@@ -301,8 +313,8 @@ def _single(name: str, function: Emit, builder: FunctionBuilder, _: DType, value
     )
 
 
-def _reciprocal(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
-    return builder.builder.fdiv(literal(dtype, 1), value)
+def _reciprocal(builder: FunctionBuilder, _: DType, value: Any) -> Any:
+    return builder.builder.fdiv(every(value.type, 1.0), value)
 
 
 def _not(builder: FunctionBuilder, _: DType, value: Any) -> Any:
@@ -347,11 +359,11 @@ _TABLE: Mapping[str, Emit] = {
     "tanh": partial(_inline, exp_log.tanh),
     "sigmoid": partial(_inline, exp_log.sigmoid),
     "softplus": partial(_inline, exp_log.softplus),
+    "sin": partial(_by_width, trigonometric.sin, wide_trigonometric.sin),
+    "cos": partial(_by_width, trigonometric.cos, wide_trigonometric.cos),
     **{
         name: partial(_single, name, function)
         for name, function in (
-            ("sin", trigonometric.sin),
-            ("cos", trigonometric.cos),
             ("tan", trigonometric.tan),
             ("asin", inverse_hyperbolic.asin),
             ("acos", inverse_hyperbolic.acos),

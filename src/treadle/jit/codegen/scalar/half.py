@@ -18,7 +18,7 @@ from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F32, F64, I32
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import Elementwise, Kernel, Node
-from treadle.jit.kernel.scalar_functions import FUNCTIONS, WIDE_SERIES
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes
 
@@ -39,8 +39,8 @@ def target_of(kernel: Kernel, target: Target) -> Target:
 def _has_float64(node: Node) -> bool:
     if not isinstance(node.op, Elementwise):
         return node.dtype is DType.FLOAT64
-    is_series = FUNCTIONS[node.op.function].cost is WIDE_SERIES
-    return is_series or node.dtype is DType.FLOAT64
+    is_wide = FUNCTIONS[node.op.function].cost.is_wide
+    return is_wide or node.dtype is DType.FLOAT64
 
 
 def widened(builder: FunctionBuilder, bits: Any, dtype: DType) -> Any:

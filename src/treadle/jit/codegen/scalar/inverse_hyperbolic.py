@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import F32, F64, I64
+from treadle.jit.codegen.llvm_types import F64, I64, like
 from treadle.jit.codegen.scalar.exp_log import constant, exp, fma, log, polynomial, raised
 
 _SMALL = 2.0**-12
@@ -40,22 +40,23 @@ def in_float64(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of float32 operands, computed in float64 and rounded once."""
 
     def computed(builder: FunctionBuilder, *operands: Any) -> Any:
-        given = [builder.builder.fpext(operand, F64) for operand in operands]
-        return builder.builder.fptrunc(function(builder, *given), F32)
+        given = [builder.builder.fpext(operand, like(operand.type, F64)) for operand in operands]
+        return builder.builder.fptrunc(function(builder, *given), operands[0].type)
 
     return computed
 
 
-def _number(value: float) -> Any:
-    return constant(F64, value)
+def _number(value: Any, number: float) -> Any:
+    """A constant of the type of a value."""
+    return constant(value.type, number)
 
 
 def _size(builder: FunctionBuilder, value: Any) -> Any:
-    return builder.intrinsic("llvm.fabs", F64, value)
+    return builder.intrinsic("llvm.fabs", value.type, value)
 
 
 def _signed(builder: FunctionBuilder, size: Any, value: Any) -> Any:
-    return builder.intrinsic("llvm.copysign", F64, size, value)
+    return builder.intrinsic("llvm.copysign", value.type, size, value)
 
 
 def _odd(builder: FunctionBuilder, value: Any, coefficients: tuple[float, ...]) -> Any:
@@ -69,33 +70,37 @@ def _near_zero(
 ) -> Any:
     """Select one of two formulas; the far one has no sign yet."""
     b = builder.builder
-    return b.select(b.fcmp_ordered("<", size, _number(limit)), near, _signed(builder, far, value))
+    return b.select(
+        b.fcmp_ordered("<", size, _number(value, limit)), near, _signed(builder, far, value)
+    )
 
 
 def atan_wide(builder: FunctionBuilder, value: Any) -> Any:
     """The arc tangent of a float64, to the precision of float32."""
-    b, a, one = builder.builder, _size(builder, value), _number(1.0)
-    is_large = b.fcmp_ordered(">", a, _number(math.sqrt(2) + 1))
-    is_middle = b.fcmp_ordered(">", a, _number(math.sqrt(2) - 1))
-    upper = b.select(is_large, _number(-1.0), b.select(is_middle, b.fsub(a, one), a))
+    b, a, one = builder.builder, _size(builder, value), _number(value, 1.0)
+    is_large = b.fcmp_ordered(">", a, _number(value, math.sqrt(2) + 1))
+    is_middle = b.fcmp_ordered(">", a, _number(value, math.sqrt(2) - 1))
+    upper = b.select(is_large, _number(value, -1.0), b.select(is_middle, b.fsub(a, one), a))
     lower = b.select(is_large, a, b.select(is_middle, b.fadd(a, one), one))
-    start = b.select(is_large, _number(math.pi / 2),
-                     b.select(is_middle, _number(math.pi / 4), _number(0.0)))  # fmt: skip
+    middle = b.select(is_middle, _number(value, math.pi / 4), _number(value, 0.0))
+    start = b.select(is_large, _number(value, math.pi / 2), middle)
     found = b.fadd(start, _odd(builder, b.fdiv(upper, lower), _ATAN))
     return _signed(builder, found, value)
 
 
 def asin_wide(builder: FunctionBuilder, value: Any) -> Any:
     """The arc sine of a float64, to the precision of float32."""
-    b, one = builder.builder, _number(1.0)
-    other = builder.intrinsic("llvm.sqrt", F64, b.fmul(b.fsub(one, value), b.fadd(one, value)))
+    b, one = builder.builder, _number(value, 1.0)
+    other = builder.intrinsic(
+        "llvm.sqrt", value.type, b.fmul(b.fsub(one, value), b.fadd(one, value))
+    )
     return atan_wide(builder, b.fdiv(value, other))
 
 
 @in_float64
 def acos(builder: FunctionBuilder, value: Any) -> Any:
     """The arc cosine; NaN outside of [-1, 1]."""
-    return builder.builder.fsub(_number(math.pi / 2), asin_wide(builder, value))
+    return builder.builder.fsub(_number(value, math.pi / 2), asin_wide(builder, value))
 
 
 @in_float64
@@ -103,7 +108,7 @@ def sinh(builder: FunctionBuilder, value: Any) -> Any:
     """The hyperbolic sine."""
     b, a = builder.builder, _size(builder, value)
     power = exp(builder, a)
-    far = b.fmul(_number(0.5), b.fsub(power, b.fdiv(_number(1.0), power)))
+    far = b.fmul(_number(value, 0.5), b.fsub(power, b.fdiv(_number(value, 1.0), power)))
     return _near_zero(builder, value, a, _odd(builder, value, _SINH), far, 0.5)
 
 
@@ -112,14 +117,14 @@ def cosh(builder: FunctionBuilder, value: Any) -> Any:
     """The hyperbolic cosine."""
     b = builder.builder
     power = exp(builder, _size(builder, value))
-    return b.fmul(_number(0.5), b.fadd(power, b.fdiv(_number(1.0), power)))
+    return b.fmul(_number(value, 0.5), b.fadd(power, b.fdiv(_number(value, 1.0), power)))
 
 
 @in_float64
 def asinh(builder: FunctionBuilder, value: Any) -> Any:
     """The inverse of the hyperbolic sine."""
     b, a = builder.builder, _size(builder, value)
-    root = builder.intrinsic("llvm.sqrt", F64, b.fadd(b.fmul(a, a), _number(1.0)))
+    root = builder.intrinsic("llvm.sqrt", value.type, b.fadd(b.fmul(a, a), _number(value, 1.0)))
     return _near_zero(
         builder, value, a, _odd(builder, value, (1.0, -1 / 6)), log(builder, b.fadd(a, root))
     )
@@ -128,17 +133,19 @@ def asinh(builder: FunctionBuilder, value: Any) -> Any:
 @in_float64
 def acosh(builder: FunctionBuilder, value: Any) -> Any:
     """The inverse of the hyperbolic cosine; NaN below 1."""
-    b, one = builder.builder, _number(1.0)
-    root = builder.intrinsic("llvm.sqrt", F64, b.fmul(b.fsub(value, one), b.fadd(value, one)))
+    b, one = builder.builder, _number(value, 1.0)
+    root = builder.intrinsic(
+        "llvm.sqrt", value.type, b.fmul(b.fsub(value, one), b.fadd(value, one))
+    )
     is_inside = b.fcmp_ordered(">=", value, one)
-    return b.select(is_inside, log(builder, b.fadd(value, root)), _number(math.nan))
+    return b.select(is_inside, log(builder, b.fadd(value, root)), _number(value, math.nan))
 
 
 @in_float64
 def atanh(builder: FunctionBuilder, value: Any) -> Any:
     """The inverse of the hyperbolic tangent; NaN outside of [-1, 1]."""
-    b, a, one = builder.builder, _size(builder, value), _number(1.0)
-    far = b.fmul(_number(0.5), log(builder, b.fdiv(b.fadd(one, a), b.fsub(one, a))))
+    b, a, one = builder.builder, _size(builder, value), _number(value, 1.0)
+    far = b.fmul(_number(value, 0.5), log(builder, b.fdiv(b.fadd(one, a), b.fsub(one, a))))
     return _near_zero(builder, value, a, _odd(builder, value, (1.0, 1 / 3)), far)
 
 
@@ -147,22 +154,22 @@ def expm1(builder: FunctionBuilder, value: Any) -> Any:
     """exp(x) - 1."""
     b = builder.builder
     near = b.fmul(value, polynomial(builder, value, (1.0, 0.5, 1 / 6)))
-    is_near = b.fcmp_ordered("<", _size(builder, value), _number(_SMALL))
-    return b.select(is_near, near, b.fsub(exp(builder, value), _number(1.0)))
+    is_near = b.fcmp_ordered("<", _size(builder, value), _number(value, _SMALL))
+    return b.select(is_near, near, b.fsub(exp(builder, value), _number(value, 1.0)))
 
 
 def erf(builder: FunctionBuilder, value: Any) -> Any:
     """The Gauss error function, in float32 throughout: within 2 ULP."""
-    b, a = builder.builder, builder.intrinsic("llvm.fabs", F32, value)
-    last = constant(F32, _LAST)
+    b, a = builder.builder, builder.intrinsic("llvm.fabs", value.type, value)
+    last = constant(value.type, _LAST)
     bounded = b.select(b.fcmp_ordered(">", a, last), last, a)
-    two = constant(F32, 2.0)
+    two = constant(value.type, 2.0)
     t = b.fdiv(two, b.fadd(bounded, two))
     power = b.fsub(polynomial(builder, t, _complement()), b.fmul(bounded, bounded))
-    far = b.fsub(constant(F32, 1.0), b.fmul(t, exp(builder, power)))
+    far = b.fsub(constant(value.type, 1.0), b.fmul(t, exp(builder, power)))
     near = fma(builder, value, polynomial(builder, b.fmul(value, value), _quotient()), value)
-    far = builder.intrinsic("llvm.copysign", F32, far, value)
-    return b.select(b.fcmp_ordered("<", a, constant(F32, 1.0)), near, far)
+    far = builder.intrinsic("llvm.copysign", value.type, far, value)
+    return b.select(b.fcmp_ordered("<", a, constant(value.type, 1.0)), near, far)
 
 
 def erfc(builder: FunctionBuilder, operand: Any) -> Any:
@@ -180,17 +187,21 @@ def normal_tail(builder: FunctionBuilder, operand: Any) -> Any:
 
     Its square is exactly half that of x: to round x / sqrt(2) first costs 180 ULP at x = 13.
     """
-    b, half = builder.builder, constant(F32, 0.5)
+    b, half = builder.builder, constant(operand.type, 0.5)
     bounded = _held(builder, operand, _LAST_TAIL * math.sqrt(2))
     square = b.fmul(bounded, bounded)
     lost = b.fmul(_square_error(builder, bounded, square), half)
-    root = b.fmul(bounded, constant(F32, math.sqrt(0.5)))
+    root = b.fmul(bounded, constant(operand.type, math.sqrt(0.5)))
     return _tail_of(builder, operand, root, b.fmul(square, half), lost)
 
 
 def _held(builder: FunctionBuilder, operand: Any, last: float) -> Any:
     """The absolute value, no larger than `last`."""
-    b, a, most = builder.builder, builder.intrinsic("llvm.fabs", F32, operand), constant(F32, last)
+    b, a, most = (
+        builder.builder,
+        builder.intrinsic("llvm.fabs", operand.type, operand),
+        constant(operand.type, last),
+    )
     return b.select(b.fcmp_ordered(">", a, most), most, a)
 
 
@@ -199,11 +210,13 @@ def _tail_of(builder: FunctionBuilder, operand: Any, magnitude: Any, square: Any
 
     The square of `magnitude` is `square` + `lost`.
     """
-    b, one, two = builder.builder, constant(F32, 1.0), constant(F32, 2.0)
+    b, one, two = builder.builder, constant(operand.type, 1.0), constant(operand.type, 2.0)
     t = b.fdiv(two, b.fadd(magnitude, two))
     power = b.fmul(exp(builder, b.fneg(square)), b.fsub(one, lost))
     far = b.fmul(b.fmul(t, polynomial(builder, t, _tail())), power)
-    return b.select(b.fcmp_ordered("<", operand, constant(F32, 0.0)), b.fsub(two, far), far)
+    return b.select(
+        b.fcmp_ordered("<", operand, constant(operand.type, 0.0)), b.fsub(two, far), far
+    )
 
 
 def _square_error(builder: FunctionBuilder, value: Any, square: Any) -> Any:
@@ -211,8 +224,8 @@ def _square_error(builder: FunctionBuilder, value: Any, square: Any) -> Any:
     b = builder.builder
     if builder.target.has_fma:
         return fma(builder, value, value, b.fneg(square))
-    wide = b.fpext(value, F64)
-    return b.fptrunc(b.fsub(b.fmul(wide, wide), b.fpext(square, F64)), F32)
+    wide, type_ = b.fpext(value, like(value.type, F64)), value.type
+    return b.fptrunc(b.fsub(b.fmul(wide, wide), b.fpext(square, wide.type)), type_)
 
 
 @cache
@@ -275,7 +288,7 @@ def known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
         left //= 2
         square = b.fmul(square, square) if left else square
     if exponent < 0:
-        result = b.fdiv(_number(1.0), result)
+        result = b.fdiv(_number(wide, 1.0), result)
     return b.fptrunc(result, base.type)
 
 
@@ -291,22 +304,22 @@ def _root(builder: FunctionBuilder, value: Any) -> Any:
 @in_float64
 def power(builder: FunctionBuilder, base: Any, exponent: Any) -> Any:
     """Base ** exponent, with the special cases of IEEE 754."""
-    b, zero, one = builder.builder, _number(0.0), _number(1.0)
+    b, zero, one = builder.builder, _number(base, 0.0), _number(base, 1.0)
     size = _size(builder, base)
     found = exp(builder, b.fmul(exponent, log(builder, size)))
-    is_bounded = b.fcmp_ordered("<", _size(builder, exponent), _number(math.inf))
-    is_whole = b.fcmp_ordered("==", builder.intrinsic("llvm.rint", F64, exponent), exponent)
-    half = b.fmul(exponent, _number(0.5))
-    is_even = b.fcmp_ordered("==", builder.intrinsic("llvm.rint", F64, half), half)
+    is_bounded = b.fcmp_ordered("<", _size(builder, exponent), _number(base, math.inf))
+    is_whole = b.fcmp_ordered("==", builder.intrinsic("llvm.rint", base.type, exponent), exponent)
+    half = b.fmul(exponent, _number(base, 0.5))
+    is_even = b.fcmp_ordered("==", builder.intrinsic("llvm.rint", base.type, half), half)
     is_odd = b.and_(is_bounded, b.and_(is_whole, b.not_(is_even)))
     found = b.select(is_odd, _signed(builder, found, base), found)
     is_between = b.and_(is_bounded, b.not_(is_whole))
     is_below = b.and_(
-        b.fcmp_ordered("<", base, zero), b.fcmp_ordered(">", base, _number(-math.inf))
+        b.fcmp_ordered("<", base, zero), b.fcmp_ordered(">", base, _number(base, -math.inf))
     )
-    found = b.select(b.and_(is_below, is_between), _number(math.nan), found)
+    found = b.select(b.and_(is_below, is_between), _number(base, math.nan), found)
     is_one = b.fcmp_ordered("==", size, one)
-    is_endless = b.fcmp_ordered("==", _size(builder, exponent), _number(math.inf))
+    is_endless = b.fcmp_ordered("==", _size(builder, exponent), _number(base, math.inf))
     is_plain = b.or_(b.fcmp_ordered("==", exponent, zero), b.fcmp_ordered("==", base, one))
     return b.select(b.or_(is_plain, b.and_(is_one, is_endless)), one, found)
 
@@ -316,14 +329,21 @@ def power_of(base: float, builder: FunctionBuilder, exponent: Any) -> Any:
 
     2 ** (n + r), n a whole number and r within half of one of 0, from y * log2 of the base.
     """
-    b, magic = builder.builder, _number(_MAGIC)
-    scaled = b.fmul(b.fpext(exponent, F64), _number(math.log2(base)))
+    b = builder.builder
+    wide = b.fpext(exponent, like(exponent.type, F64))
+    magic = _number(wide, _MAGIC)
+    scaled = b.fmul(wide, _number(wide, math.log2(base)))
     for sign, limit in ((">", _BEYOND), ("<", -_BEYOND)):
-        scaled = b.select(b.fcmp_ordered(sign, scaled, _number(limit)), _number(limit), scaled)
+        scaled = b.select(
+            b.fcmp_ordered(sign, scaled, _number(wide, limit)), _number(wide, limit), scaled
+        )
     shifted = b.fadd(scaled, magic)
     rest = b.fsub(scaled, b.fsub(shifted, magic))
-    whole = b.sub(b.bitcast(shifted, I64), b.bitcast(magic, I64))
-    return b.fptrunc(raised(builder, polynomial(builder, rest, _two_to_the()), whole), F32)
+    bits = like(wide.type, I64)
+    whole = b.sub(b.bitcast(shifted, bits), b.bitcast(magic, bits))
+    return b.fptrunc(
+        raised(builder, polynomial(builder, rest, _two_to_the()), whole), exponent.type
+    )
 
 
 @cache

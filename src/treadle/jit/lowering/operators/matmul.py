@@ -23,8 +23,11 @@ _MIN_SPLIT_ELEMENTS = 1024
 """Elements of the right matrix from which a product over a Concat is split into two."""
 
 
-def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
-    """np.matmul, rounded once.
+_PRODUCT = MatMul()
+
+
+def product(builder: KernelBuilder, left: Node, right: Node, op: MatMul = _PRODUCT) -> Node:
+    """np.matmul, rounded once; `op` is that of numbers or of bytes.
 
     A matrix times a column becomes the row times the transposed matrix, and a product of two
     transposed matrices the transposed product.
@@ -47,12 +50,14 @@ def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
     if (batch or others) and all(extent == 1 for extent in others) and _is_matrix(first):
         rows_of_all = builder.product((*batch, rows))
         flat = builder.reshape(first, (rows_of_all, inner))
-        whole = product(builder, flat, builder.reshape(second, (same, columns)))
+        whole = product(builder, flat, builder.reshape(second, (same, columns)), op)
         shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
         return builder.reshape(whole, tuple(shape))
     parts = _parts(builder, first, second)
     if parts:
-        result = reduce(partial(builder.map, "add"), [product(builder, *pair) for pair in parts])
+        result = reduce(
+            partial(builder.map, "add"), [product(builder, *pair, op) for pair in parts]
+        )
     elif inner == 1:
         result = builder.map("mul", first, second)
     elif (columns == 1 and rows != 1) or (_is_turned(first) and _is_turned(second)):
@@ -60,7 +65,7 @@ def product(builder: KernelBuilder, left: Node, right: Node) -> Node:
         result = builder.add(MatMul(), left.dtype, (*around, columns, rows), *turned)
         result = _turned(builder, result)
     else:
-        result = builder.add(MatMul(), left.dtype, (*around, rows, columns), first, second)
+        result = builder.add(op, left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
     return builder.reshape(result, tuple(shape))
 

@@ -34,6 +34,7 @@ from treadle.jit.kernel.ir import (
     op_of,
     static_shape,
 )
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.loops.facts import LoopFacts, grows, has_vector_form
 from treadle.jit.schedule.nest_size import is_expensive
@@ -201,10 +202,17 @@ def _tiles(facts: LoopFacts, shape: tuple[int, ...], arrays: list[int]) -> Regis
             return "no division into tiles along which nothing is broadcast"
     if lanes < size and any(map(is_expensive, facts.op.body.nodes)):
         return "functions with long code take less time in nests than in several tiles"
+    if lanes.bit_count() > 1 and any(map(_is_wide, facts.op.body.nodes)):
+        return "functions in float64 take less time in nests than in vectors of such a length"
     has_numbers = len(arrays) < len(states)
     if has_numbers and not is_large and -(-size // lanes) > _MAX_TILES_WITH_NUMBERS:
         return "each tile would compute its carried numbers again"
     return RegisterTiling(facts.node, lanes, shape, frozenset(arrays))
+
+
+def _is_wide(node: Node) -> bool:
+    """Whether it is a function in float64, which LLVM divides into single elements."""
+    return isinstance(node.op, Elementwise) and FUNCTIONS[node.op.function].cost.is_wide
 
 
 def _repeated(facts: LoopFacts, shape: tuple[int, ...]) -> int:
