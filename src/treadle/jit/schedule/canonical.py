@@ -1,9 +1,11 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
+    extents that guards compare        one of them
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
+    where(c, s + x, s)                 s + where(c, x, 0)
     carried values                    without reshapes and concats around them
     data[i + n] in iteration i        a scan slice
     columns taken and stacked         rows of a transposition
@@ -21,7 +23,9 @@ from __future__ import annotations
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
+from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
+from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
@@ -36,10 +40,10 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
-    with_simple_carried_values, with_scan_slices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_equal_extents, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
+    with_selects, with_simple_carried_values, with_plain_updates, with_scan_slices, with_rows,
+    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
+    with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 
