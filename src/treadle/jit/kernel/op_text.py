@@ -122,6 +122,7 @@ CODECS: Mapping[str, Codec] = {
     "reversed": _flag("from the last"),
     "of_shapes": _flag("of shapes"),
     "exclusive": _flag("exclusive"),
+    "in_range": _flag("in range"),
 }  # fmt: skip
 
 TEMPLATES: tuple[tuple[type, str], ...] = (
@@ -141,10 +142,10 @@ TEMPLATES: tuple[tuple[type, str], ...] = (
     (MatMul, "matmul"),
     (FlatNonzero, "flat nonzero"),
     (ArgTopK, "argtopk along {axis:int}|of"),
-    (Take, "take along {axis:int}|of"),
+    (Take, "take along {axis:int}{is_in_range:in_range}|of"),
     (Cumulative, "cumulative {function:function} along {axis:int}{exclusive:exclusive}|of"),
-    (Gather, "gather {axes:axes}|of"),
-    (Scatter, "scatter{function:combined} {axes:axes}|into"),
+    (Gather, "gather {axes:axes}{is_in_range:in_range}|of"),
+    (Scatter, "scatter{function:combined} {axes:axes}{is_in_range:in_range}|into"),
     (Result, "result {number:int}|of"),
     (Elementwise, "{function:function}"),
 )

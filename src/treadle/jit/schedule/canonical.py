@@ -15,11 +15,14 @@
     rows one place behind             carried diagonals of a grid
     rows cut out of longer ones       the rows that stay, and the new one
     loops that consume each other     one loop
+    checks of indices                 before the loop, or none
 
 A kernel to which none applies is returned unchanged.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
@@ -27,6 +30,7 @@ from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
+from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
@@ -47,9 +51,9 @@ _PASSES = (
 )  # fmt: skip
 
 
-def canonical(kernel: Kernel) -> Kernel:
-    """The kernel in canonical form."""
-    for run in _PASSES:
+def canonical(kernel: Kernel, *, may_assume: bool = False) -> Kernel:
+    """The kernel in canonical form; `may_assume`: guards may expect what holds in most runs."""
+    for run in (*_PASSES, partial(with_early_index_checks, may_assume=may_assume)):
         changed = run(kernel)
         kernel = kernel if changed is kernel else check_when_debugging(changed)
     return kernel
