@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import treadle
+from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.native import HEAD, natives
 from treadle.errors import LimitExceeded
+from treadle.jit.runtime.compilation import generate_code
+from treadle.jit.toolchain.llvm import optimized_ir
 
 COUNTED = """g (int64 n, float x) => (float y) {
   y = Loop (n, , x) <body = f (int64 i, bool go, float u) => (bool on, float v) {
@@ -142,3 +145,27 @@ def test_the_error_is_interps(text, most):
 def test_the_error_names_the_inner_loop_where_iterations_are_not_known_beforehand():
     found = where(NESTED, 5, 9, ("jit", "interp"))
     assert (found.path, found.iterations) == ("main/loop_0.body/loop_1", ())
+
+
+HALVED = """kernel
+  %x: int64[] = input 0
+  %far: int64[] = constant 9223372036854775807
+  %two: int64[] = constant 2
+  %zero: int64[] = constant 0
+  %yes: bool[] = constant true
+  %1 = loop trip %far while %yes carries %a = %x
+    %a: int64[] = carried 0
+    %half: int64[] = div %a, %two
+    %on: bool[] = greater %half, %zero
+    while %on
+    yield %half
+  %last: int64[] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize("trip", ["trip %far ", ""])
+def test_no_iteration_is_counted_where_only_a_condition_ends_the_loop(trip: str) -> None:
+    text = HALVED.replace("trip %far ", trip)
+    code = optimized_ir(generate_code(kernel_of(text), ()).text, vectorizers=())
+    assert f"{2**63 - 1}" not in code
+    assert run_kernel(text, np.array(1000))[0] == 0

@@ -173,3 +173,43 @@ def test_scatter_with_reductions_agrees_with_numpy(data):
     found, is_native = natively(step, given)
     assert is_native
     assert np.array_equal(found[0], ops.bind_kernel(step)(given)[0])
+
+
+def test_old_elements_are_read_before_a_later_one_is_written(rng: np.random.Generator) -> None:
+    """Insertion sort: the condition reads the array of before the shift, behind it in the text."""
+    text = """g (int64 n, int64[T] x) => (int64[T] z) {
+      zero = Constant <value = int64[1] {0}> ()
+      none = Constant <value = int64 {0}> ()
+      one = Constant <value = int64 {1}> ()
+      yes = Constant <value = bool {1}> ()
+      z = Loop (n, yes, x) <body = f (int64 t, bool go, int64[T] a) => (bool on, int64[T] a2) {
+        on = Identity (go)
+        i = Add (t, one)
+        key = Gather (a, i)
+        before = Gather (a, t)
+        first = Greater (before, key)
+        j, a1 = Loop (, first, t, a) <body = g (int64 u, bool go1, int64 k, int64[T] b) =>
+          (bool more, int64 k1, int64[T] b1) {
+          v = Gather (b, k)
+          up = Add (k, one)
+          where = Unsqueeze (up, zero)
+          what = Unsqueeze (v, zero)
+          b1 = ScatterElements (b, where, what)
+          k1 = Sub (k, one)
+          some = GreaterOrEqual (k1, none)
+          at = Max (k1, none)
+          w = Gather (b, at)
+          above = Greater (w, key)
+          more = And (some, above)
+        }>
+        end = Add (j, one)
+        place = Unsqueeze (end, zero)
+        number = Unsqueeze (key, zero)
+        a2 = ScatterElements (a1, place, number)
+      }>
+    }"""
+    x = rng.integers(0, 50, 60)
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    (found,) = session.run(None, {"n": np.array(59), "x": x})
+    assert np.array_equal(found, np.sort(x))
+    assert " 0 copied" in session.explain()

@@ -17,6 +17,7 @@ from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.toolchain import llvm
 
+TARGET = Target("", "", "", vector_bytes=64, registers=32, has_fma=True)
 LENGTHS = (0, 1, 17, 2047, 4100)
 """Around the strips of 2048 iterations, and shorter than vectors and windows."""
 
@@ -274,3 +275,101 @@ def test_the_last_row_leaves_the_loop(
 def test_what_fills_the_vectors(avx2: Target, elements: int, lanes: str) -> None:
     schedule = show_schedule(schedule_kernel(kernel_of(ROW.format(elements)), avx2))
     assert f"loop 0: vectors of {lanes}, in strips of 2048" in schedule
+
+
+UPDATED = """kernel
+  %x: {dtype}[{size}] = input 0
+  %n: int64[] = input 1
+  %k: int64[] = input 2
+  %zero: int64[] = constant 0
+  %trips as e1: int64[] = max %n, %zero
+  %1 = loop trip %n extent e1 carries %a = %x
+    %a: {dtype}[{size}] = carried 0
+    %i: int64[] = induction variable
+    %j: int64[] = add %i, %k
+    %u: {dtype}[] = take along 0 in range of %a, %i
+    %v: {dtype}[] = take along 0 in range of %a, %j
+    %sum: {dtype}[] = add %u, %v
+    %place: int64[1] = reshape %j
+    %new: {dtype}[1] = reshape %sum
+    %next: {dtype}[{size}] = scatter (at 0) in range into %a, %new, %place
+    yield %next
+  %last: {dtype}[{size}] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "uint8"])
+@pytest.mark.parametrize("distance", [0, 1, 2, 7, 16, 63, 300])
+def test_an_array_updated_at_any_distance(
+    dtype: str, distance: int, rng: np.random.Generator
+) -> None:
+    """LLVM computes iterations side by side only where no element is read after it is written."""
+    size, trips = 3000, 2600
+    x = rng.integers(0, 9, size).astype(dtype)
+    found = run_kernel(
+        UPDATED.format(dtype=dtype, size=size), x, np.array(trips), np.array(distance)
+    )
+    wanted = x.copy()
+    with np.errstate(over="ignore"):
+        for i in range(trips):
+            wanted[i + distance] = wanted[i] + wanted[i + distance]
+    assert np.array_equal(found[0], wanted, equal_nan=True)
+
+
+def test_rows_of_a_matrix_updated_in_place_are_computed_side_by_side(
+    rng: np.random.Generator,
+) -> None:
+    """Floyd and Warshall's shortest paths, number by number; the loop along a row has vectors."""
+    text = """g (int64 n, int64[N, N] d) => (int64[N, N] z) {
+      zero = Constant <value = int64[1] {0}> ()
+      yes = Constant <value = bool {1}> ()
+      z = Loop (n, yes, d) <body = f (int64 k, bool go, int64[N, N] a) =>
+        (bool on, int64[N, N] a3) {
+        on = Identity (go)
+        k1 = Unsqueeze (k, zero)
+        a3 = Loop (n, yes, a) <body = g (int64 i, bool go1, int64[N, N] b) =>
+          (bool on1, int64[N, N] b3) {
+          on1 = Identity (go1)
+          i1 = Unsqueeze (i, zero)
+          ik = Concat <axis = 0> (i1, k1)
+          dik = GatherND (b, ik)
+          b3 = Loop (n, yes, b) <body = h (int64 j, bool go2, int64[N, N] c) =>
+            (bool on2, int64[N, N] c1) {
+            on2 = Identity (go2)
+            j1 = Unsqueeze (j, zero)
+            kj = Concat <axis = 0> (k1, j1)
+            dkj = GatherND (c, kj)
+            ij = Concat <axis = 0> (i1, j1)
+            old = GatherND (c, ij)
+            far = Add (dik, dkj)
+            less = Min (old, far)
+            new = Unsqueeze (less, zero)
+            at = Unsqueeze (ij, zero)
+            c1 = ScatterND (c, at, new)
+          }>
+        }>
+      }>
+    }"""
+    d = rng.integers(1, 100, (40, 40))
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    found = session.run(None, {"n": np.array(40), "d": d})[0]
+    for k in range(40):
+        d = np.minimum(d, d[:, k : k + 1] + d[k : k + 1])
+    assert np.array_equal(found, d)
+    assert "vectorized" in session.explain()
+
+
+def test_an_array_that_is_copied_runs_in_order() -> None:
+    """Its old value is read with the new one: a copy in each iteration is no work for a strip."""
+    text = UPDATED.format(dtype="float32", size=3000)
+    lines = show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    assert "vectors of iterations" in lines
+    behind = """    %w: float32[] = take along 0 in range of %next, %i
+    %p: int64[] = cast %w
+    %o: float32[] = take along 0 of %a, %p
+    yield %next
+    stack %o along 0"""
+    lines = show_schedule(
+        schedule_kernel(kernel_of(text.replace("    yield %next", behind)), TARGET)
+    )
+    assert "not vectorization: carried 0 is an array" in lines

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.jit.native import WORDS, check
+import treadle
+from tests.jit.native import HEAD, WORDS, check
+from treadle.errors import RunError
 from treadle.jit import codegen
 
 
@@ -263,3 +265,79 @@ def test_cells_that_are_the_same_along_a_row(cell, grids, rng):
 def test_other_stacks_are_made_row_by_row(changed, grids, rng):
     check(table("float32", 70, WARPING, **changed), feed(rng, "float32", 33, 70))
     assert not grids
+
+
+def affine(dtype, columns):
+    """Alignments with affine gaps: two carried rows, and scores of a table by two indices."""
+    word = WORDS[dtype]
+    return f"""g (int64[N] s, int64[{columns}] t, {word}[5, 5] scores, {word}[{columns}] h0,
+      {word} zero, {word} open, {word} more) => ({word}[{columns}] last, {word}[N, {columns}] all,
+      {word}[N, {columns}] gaps) {{
+      last, f, k, all, gaps = Scan <num_scan_inputs = 1, body = outer ({word}[{columns}] h,
+        {word}[{columns}] f, {word} k, int64 a) => ({word}[{columns}] h1, {word}[{columns}] f1,
+        {word} k1, {word}[{columns}] row, {word}[{columns}] gap) {{
+        k1 = Sub (k, more)
+        line = Gather <axis = 0> (scores, a)
+        le, di, e, h1, f1 = Scan <num_scan_inputs = 3, body = inner ({word} left, {word} diagonal,
+          {word} e, {word} above, {word} fabove, int64 c) => ({word} lo, {word} do, {word} eo,
+          {word} cell, {word} fcell) {{
+          o1 = Sub (left, open)
+          e1 = Sub (e, more)
+          eo = Max (o1, e1)
+          o2 = Sub (above, open)
+          f2 = Sub (fabove, more)
+          fcell = Max (o2, f2)
+          score = Gather (line, c)
+          met = Add (diagonal, score)
+          lo = Max (met, eo, fcell)
+          cell = Identity (lo)
+          do = Identity (above)
+        }}> (k1, k, open, h, f, t)
+        row = Identity (h1)
+        gap = Identity (f1)
+      }}> (h0, h0, zero, s)
+    }}"""
+
+
+def affine_feed(rng, dtype, rows, columns):
+    low = 0 if dtype == "uint8" else -4
+    return {
+        "s": rng.integers(0, 5, rows), "t": rng.integers(0, 5, columns),
+        "scores": rng.integers(low, 9, (5, 5)).astype(dtype),
+        "h0": rng.integers(low, 9, columns).astype(dtype), "zero": np.array(0, dtype),
+        "open": np.array(3, dtype), "more": np.array(1, dtype),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 16, 17, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
+def test_two_carried_rows_and_scores_of_a_table(rows, dtype, grids, rng):
+    with np.errstate(over="ignore"):
+        check(affine(dtype, 64), affine_feed(rng, dtype, rows, 64))
+    assert [len(grid.carried) for grid in grids] == [2]
+
+
+def test_scores_that_are_not_numbers_propagate(grids, rng):
+    feed = affine_feed(rng, "float32", 20, 64)
+    feed["scores"][2, 3] = np.nan
+    check(affine("float32", 64), feed)
+    assert grids
+
+
+@pytest.mark.parametrize("wrong", [5, -6])
+def test_a_score_out_of_range_ends_the_run(wrong, grids, rng):
+    session = treadle.InferenceSession(HEAD + affine("float32", 64), engines=("jit", "interp"))
+    feed = affine_feed(rng, "float32", 20, 64)
+    session.run(None, feed)
+    assert grids
+    feed["s"][19] = wrong
+    with pytest.raises(RunError, match="out of bounds"):
+        session.run(None, feed)
+
+
+def test_scores_from_the_end_run_row_by_row(grids, rng):
+    feed = affine_feed(rng, "float32", 20, 64)
+    feed["t"][7] = -2
+    check(affine("float32", 64), feed)
+    (made,) = grids  # of the kernel that expects no such index
+    assert made.lanes == 16

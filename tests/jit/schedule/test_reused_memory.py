@@ -74,6 +74,11 @@ SCATTER = "in the memory of carriedarg: scatter: float32[40,4]"
         (PUT.replace("    yield %next", "    %sum: float32[4] = reduce add over (0) of %x\n"
                      "    yield %next\n    stack %sum along 0")
             .replace("return %last", "%all: float32[5,4] = result 1 of %1\n  return %last, %all"),
+         [IN_PLACE, SCATTER]),
+        (PUT.replace("    yield %next", "    %both: float32[40,4] = sub %next, %x\n"
+                     "    %sum: float32[4] = reduce add over (0) of %both\n"
+                     "    yield %next\n    stack %sum along 0")
+            .replace("return %last", "%all: float32[5,4] = result 1 of %1\n  return %last, %all"),
          [COPIED]),
         (PUT.replace("of %u, %k", "of %x, %k"), [IN_PLACE, SCATTER]),
         (PUT.replace("scatter (at 0, i1) into %x, %row, %at", "scatter (i0, i1) into %x, %turned")
@@ -86,8 +91,9 @@ SCATTER = "in the memory of carriedarg: scatter: float32[40,4]"
         (SWAPPED.replace("40", "20").replace("yield %b, %a", "yield %a, %b"),
          ["storage of carried values: buffer; buffer"]),
     ],
-    ids=["a scatter", "a side of a branch", "the old value is read later", "a row of itself",
-         "a view of itself", "a side that gives another value", "exchanged", "unchanged"],
+    ids=["a scatter", "a side of a branch", "the old value is read later",
+         "the old value is read with the new one", "a row of itself", "a view of itself",
+         "a side that gives another value", "exchanged", "unchanged"],
 )  # fmt: skip
 def test_memory_is_taken_over_only_where_nothing_reads_it(text, wanted):
     assert memory_lines(text).splitlines() == wanted

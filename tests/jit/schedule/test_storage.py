@@ -85,3 +85,37 @@ def test_a_long_chain_of_long_functions_is_not_fused() -> None:
     fused = inline(lines).split()
     assert fused
     assert "1" not in fused
+
+
+TAKEN = """
+kernel
+  %x: float32[70] = input 0
+  %i: int64[64,3] = input 1
+  %a: float32[64,3] = take along 0 in range of %x, %i
+  %b: float32[64,3] = neg %a
+  return %b"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("in range", "in range", "a"),
+        ("in range ", "", ""),  # a check may fail, and is made once
+        ("return %b", "return %a, %b", ""),
+        ("return %b", "%c: float32[64,3] = abs %a\n  return %b, %c", ""),
+        ("%b: float32[64,3] = neg %a", "%b: float32[64] = reduce max over (1) of %a", ""),
+        (
+            "%b: float32[64,3] = neg %a",
+            "%y: float32[2,64,3] = input 2\n  %b: float32[2,64,3] = add %y, %a",
+            "",  # each is read twice
+        ),
+    ],
+)
+def test_elements_at_indices_in_range_are_taken_by_their_only_reader(
+    old: str, new: str, wanted: str
+) -> None:
+    text = TAKEN.replace(old, new)
+    kernel = kernel_of(text)
+    kept, names = assign_storage(kernel).storage_of, names_of(text, kernel)
+    found = " ".join(name for node, name in names.items() if kept.get(node) is Storage.INLINE)
+    assert found == wanted

@@ -131,3 +131,9 @@ def test_vectors_are_as_wide_as_the_target_says(width, lanes):
     made = str(llvm.optimized_module(ROW, llvm._machine(target)))
     assert f"<{lanes} x float>" in made
     assert f"<{24 - lanes} x float>" not in made
+
+
+@pytest.mark.parametrize(("name", "is_slow"), [("znver5", True), ("skylake-avx512", False)])
+def test_gathers_are_avoided_on_amd_processors(name, is_slow):
+    asked = llvm._features(replace(llvm.host_target(), processor=name)).split(",")
+    assert ("+prefer-no-gather" in asked) is is_slow

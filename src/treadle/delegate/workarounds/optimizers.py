@@ -2,7 +2,7 @@
 
 ConstantFolding         where it would take seconds or gigabytes (`folded.py`)
 MatmulTransposeFusion   where a matrix may be multiplied by a vector: of a transposed matrix it
-                        makes a product that takes the vector for another (1.31 and 1.32)
+                        makes a product that takes the vector for another (1.32)
 """
 
 from __future__ import annotations

@@ -158,9 +158,7 @@ class ElementAccess:
             case Concat(axis) if not isinstance(index, Flat):
                 return self._piece(node, axis, index)
             case Take(axis) if not isinstance(index, Flat):
-                rest = index[axis + len(node.operands[1].shape) :]
-                at = (*index[:axis], self.counters[node.home], *rest)
-                return self.read(node.operands[0], at)
+                return self._taken(node, axis, index)
         raise AssertionError(f"{type(node.op).__name__} is not computed element by element")
 
     def _applied(self, node: Node, function: str, index: Indices) -> Any:
@@ -211,6 +209,15 @@ class ElementAccess:
         if not isinstance(own, int):
             self.bounds[own] = low - first, end - first
         return self.read(operand, (*index[:axis], own, *index[axis + 1 :]))
+
+    def _taken(self, node: Node, axis: int, index: tuple[Index, ...]) -> Any:
+        """An element at an index that is known to be in range, or of the iteration's item."""
+        data, indices = node.operands
+        last, place = axis + len(indices.shape), self.counters.get(node.home)
+        if self.storage_of(node) is Storage.INLINE:
+            item = self.read(indices, index[axis:last])
+            place = functions.cast(self.builder, item, indices.dtype, DType.INT64)
+        return self.read(data, (*index[:axis], place, *index[last:]))
 
     def item_number(self, node: Node) -> Index:
         """The number of the item of its source that a ScanSlice is in this iteration."""

@@ -38,7 +38,7 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.iteration_space import copy_node, move
-from treadle.jit.codegen.llvm_types import I64, register_type
+from treadle.jit.codegen.llvm_types import I1, I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
 from treadle.jit.codegen.loops.register_tile import emit_register_tiles
 from treadle.jit.codegen.loops.strip_mining import strip_mined
@@ -108,7 +108,8 @@ def _run(
         b.cbranch(go, head, after)
     b.position_at_end(head)
     last = b.load(stop, typ=I64)
-    b.cbranch(b.icmp_signed("<", b.load(counter, typ=I64), last), body, after)
+    is_left = b.icmp_signed("<", b.load(counter, typ=I64), last)
+    b.cbranch(llvm.Constant(I1, 1) if _is_endless(limit) else is_left, body, after)
     b.position_at_end(body)
     with strip_mined(context, node, counter, last, head) as (i, following):
         if not op.is_counted:
@@ -131,6 +132,11 @@ def _run(
         b.position_at_end(done)
     clock.end_iterations(context, node, iterations, b.load(counter, typ=I64))
     end_loop(context, node, op, b.load(counter, typ=I64), stacks)
+
+
+def _is_endless(limit: Any) -> bool:
+    """Whether a limit of iterations is never reached: only its condition ends a loop."""
+    return isinstance(limit, llvm.Constant) and limit.constant >= _NO_LIMIT // 2
 
 
 def _spend(context: CodegenContext, node: Node) -> None:

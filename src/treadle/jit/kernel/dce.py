@@ -19,10 +19,8 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.traversal import all_blocks, all_nodes, shape_operands, with_inside, yielded
 
-_MAY_FAIL = (Gather, Guard, HostCall, Loop, Scatter, Take)
-"""Operations that may fail, or never end."""
-_KEPT = (CarriedArg, Input, *_MAY_FAIL)
-"""These, and those that belong to their block."""
+_KEPT = (CarriedArg, Input)
+"""Operations that belong to their block."""
 
 
 def remove_dead_nodes(kernel: Kernel) -> Kernel:
@@ -36,8 +34,15 @@ def remove_dead_nodes(kernel: Kernel) -> Kernel:
     return replace(kernel, hoisted=tuple(node for node in kernel.hoisted if node in read))
 
 
+def may_fail(node: Node) -> bool:
+    """Whether a run may end at a node without bodies, or never: its indices are not all checked."""
+    if isinstance(node.op, Take | Gather | Scatter):
+        return not node.op.is_in_range
+    return isinstance(node.op, Guard | HostCall | Loop)
+
+
 def _is_kept(node: Node) -> bool:
     """Whether a node stays although nothing reads it."""
     if isinstance(node.op, Branch):
-        return any(isinstance(each.op, _MAY_FAIL) for each in with_inside(node))
-    return isinstance(node.op, _KEPT)
+        return any(map(may_fail, with_inside(node)))
+    return isinstance(node.op, _KEPT) or may_fail(node)

@@ -159,9 +159,10 @@ elements, and broadcasts; an index out of range fails, a negative one counts fro
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """result[index] = operands[0][axes(index)]."""
+    """result[index] = operands[0][axes(index)]; `is_in_range` as of Take."""
 
     axes: IndexTuple
+    is_in_range: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,12 @@ class Scatter:
 
     result[axes(index)] = function(result[axes(index)], operands[1][index])
 
-    `function` "": the element itself.
+    `function` "": the element itself; `is_in_range` as of Take.
     """
 
     function: str
     axes: IndexTuple
+    is_in_range: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -123,6 +123,7 @@ CODECS: Mapping[str, Codec] = {
     "of_shapes": _flag("of shapes"),
     "of_bytes": _flag("of bytes"),
     "exclusive": _flag("exclusive"),
+    "in_range": _flag("in range"),
 }  # fmt: skip
 
 TEMPLATES: tuple[tuple[type, str], ...] = (
@@ -142,10 +143,10 @@ TEMPLATES: tuple[tuple[type, str], ...] = (
     (MatMul, "matmul{of_bytes:of_bytes}"),
     (FlatNonzero, "flat nonzero"),
     (ArgTopK, "argtopk along {axis:int}|of"),
-    (Take, "take along {axis:int}|of"),
+    (Take, "take along {axis:int}{is_in_range:in_range}|of"),
     (Cumulative, "cumulative {function:function} along {axis:int}{exclusive:exclusive}|of"),
-    (Gather, "gather {axes:axes}|of"),
-    (Scatter, "scatter{function:combined} {axes:axes}|into"),
+    (Gather, "gather {axes:axes}{is_in_range:in_range}|of"),
+    (Scatter, "scatter{function:combined} {axes:axes}{is_in_range:in_range}|into"),
     (Result, "result {number:int}|of"),
     (Elementwise, "{function:function}"),
 )

@@ -132,10 +132,12 @@ class ArgTopK:
 class Take:
     """np.take(data, indices, axis).
 
-    An index out of range fails, a negative one counts from the end.
+    An index out of range fails, a negative one counts from the end. `is_in_range`: every index is
+    known to be neither.
     """
 
     axis: int
+    is_in_range: bool = False
 
 
 @dataclass(frozen=True, slots=True)

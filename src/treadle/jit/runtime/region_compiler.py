@@ -68,13 +68,13 @@ def lowered(
     """The kernel IR of the region for a signature; raises Declined if it has no native code."""
     from treadle.jit.schedule.canonical import canonical
 
+    assumes = may_assume and not compiler.is_deterministic
     kernel = specialize(
         compiler.region, key, dims, compiler.known, compiler.host_kernels,
-        parts=not compiler.limits_memory,
-        may_assume=may_assume and not compiler.is_deterministic,
+        parts=not compiler.limits_memory, may_assume=assumes,
         has_byte_products=has_byte_products(),
     )  # fmt: skip
-    return kernel if compiler.limits_memory else canonical(kernel)
+    return kernel if compiler.limits_memory else canonical(kernel, may_assume=assumes)
 
 
 def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:

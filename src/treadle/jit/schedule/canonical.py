@@ -1,5 +1,6 @@
 """Canonicalization: passes that bring a kernel to the form that strategies look for.
 
+    extents that guards compare        one of them
     carried values that are equal      one
     what is carried and not read       not carried
     carried counters                   functions of the iteration number, and trip counts
@@ -10,6 +11,7 @@
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
+    where(c, s + x, s)                 s + where(c, x, 0)
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
@@ -22,21 +24,27 @@
     rows one place behind             carried diagonals of a grid
     rows cut out of longer ones       the rows that stay, and the new one
     loops that consume each other     one loop
+    checks of indices                 before the loop, or none
 
 A kernel to which none applies is returned unchanged.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.carried_liveness import with_live_carried_values
 from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
+from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
+from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
+from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
@@ -53,18 +61,18 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_live_carried_values, with_induction_variables, with_initial_values, with_stacked_outputs,
-    with_contractions, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
-    with_selects, with_simple_carried_values, with_hoisted_guards, with_scan_slices,
-    with_plain_items, with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
+    with_stacked_outputs, with_contractions, with_narrow_numbers, with_remainder_tests,
+    with_joint_extremes, with_selects, with_simple_carried_values, with_plain_updates,
+    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
+    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
+    with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 
-def canonical(kernel: Kernel) -> Kernel:
-    """The kernel in canonical form."""
-    for run in _PASSES:
+def canonical(kernel: Kernel, *, may_assume: bool = False) -> Kernel:
+    """The kernel in canonical form; `may_assume`: guards may expect what holds in most runs."""
+    for run in (*_PASSES, partial(with_early_index_checks, may_assume=may_assume)):
         changed = run(kernel)
         kernel = kernel if changed is kernel else check_when_debugging(changed)
     return kernel

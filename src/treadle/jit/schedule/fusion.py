@@ -25,7 +25,7 @@ from treadle.jit.schedule.nest_size import (
     most_fused,
 )
 from treadle.jit.schedule.pipelines import Pipeline, in_pipeline_order
-from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read
+from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read, readers_first
 from treadle.jit.schedule.storage import Storage, StorageMap
 
 
@@ -58,7 +58,7 @@ def fused_steps(
     the nodes that update one; `pipelines` are found by their first loops.
     """
     updates = not set(links).isdisjoint(block.nodes)
-    nodes = in_pipeline_order(block.nodes, pipelines)
+    nodes = readers_first(in_pipeline_order(block.nodes, pipelines), links, storage)
     fusion = _Fusion(block, nodes, storage, state_of)
     for node in nodes:
         storage_class = storage.storage_of[node]

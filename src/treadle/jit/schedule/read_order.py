@@ -1,13 +1,34 @@
-"""Whether a value has been read completely, so that its memory may be reused."""
+"""Whether a value has been read completely, so that its memory may be reused.
+
+    new = scatter into old                x = take of old
+    x = take of old            becomes    new = scatter into old
+
+A program may read the old value of an array behind its update, which would then need a copy of the
+array: what can be computed before the update is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.ir import Block, Elementwise, Loop, Node
-from treadle.jit.kernel.traversal import inner_blocks
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    Elementwise,
+    Guard,
+    HostCall,
+    Loop,
+    Node,
+    Result,
+    Scatter,
+)
+from treadle.jit.kernel.traversal import inner_blocks, reads_of, with_inside
 from treadle.jit.schedule.storage import Storage, StorageMap
+from treadle.jit.schedule.update_chains import link_of
+
+_UNMOVED = (Branch, Guard, HostCall, Loop, Result, Scatter)
+"""Operations that stay in their order: they write, fail or take long."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,3 +86,45 @@ class ReadOrder:
 def is_own_index_read(reader: Node, read: Node) -> bool:
     """Whether each element of the reader reads the element at its own index, and no other."""
     return isinstance(reader.op, Elementwise) and read.shape == reader.shape
+
+
+def readers_first(
+    nodes: Sequence[Node], links: Collection[Node], storage: StorageMap
+) -> Sequence[Node]:
+    """The nodes of a block, with what reads an array before the link that overwrites it."""
+    own = [node for node in nodes if node in links]
+    reads = {node: reads_of(with_inside(node)) for node in nodes} if own else {}
+    for node in own:
+        link = link_of(node)
+        if link is None:
+            continue
+        writer = node if isinstance(node.op, Scatter) else node.operands[0]
+        place = nodes.index(writer)
+        behind = nodes[place + 1 :]
+        moved = _late_readers(behind, link[1], reads, storage)
+        if moved and not any(
+            isinstance(each.op, _UNMOVED) or writer in reads[each] for each in moved
+        ):
+            early = [each for each in behind if each in moved]
+            kept = [each for each in behind if each not in moved]
+            nodes = [*nodes[:place], *early, writer, *kept]
+    return nodes
+
+
+def _late_readers(
+    behind: Sequence[Node], old: Node, reads: Mapping[Node, set[Node]], storage: StorageMap
+) -> set[Node]:
+    """The nodes behind a writer that read the old value, and what they are computed from.
+
+    What reads a value that is computed where it is read reads the old value itself.
+    """
+    found, sources = set[Node](), {old}
+    for node in behind:
+        if not sources.isdisjoint(reads[node]):
+            found.add(node)
+            if storage.storage_of[node] is Storage.INLINE or node in storage.in_place:
+                sources.add(node)
+    for node in reversed(behind):
+        if node in found:
+            found |= reads[node].intersection(behind)
+    return found

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, Node, op_of
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.schedule.loops.facts import LoopFacts
 
+_EXTREMES = (Elementwise("max"), Elementwise("min"))
 _CARRIED_LATENESS = 1_000_000
 """The lateness of a carried value: later than everything else in an iteration."""
 
@@ -24,11 +26,22 @@ def reassociated(loops: Iterable[LoopFacts]) -> dict[Node, list[Node]]:
     for facts in loops:
         readers = facts.storage.readers
         leaves = {last: list(_leaves(last, last, readers)) for last in facts.op.body.nodes}
-        chains = {last: own for last, own in leaves.items() if len(own) > 2}
+        chains = {last: own for last, own in leaves.items() if _has_order(last, own)}
         late = _lateness(facts) if chains else {}
         for last, own in chains.items():
             found[last] = sorted(own, key=lambda leaf: late.get(leaf, 0))
     return found
+
+
+def _has_order(last: Node, own: list[Node]) -> bool:
+    """Whether the order of a chain's operands matters.
+
+    Of two floats it does for their maximum and minimum: code asks the first one whether it is NaN.
+    """
+    if len(own) != 2:
+        return len(own) > 2
+    is_bound = any(leaf.home is not last.home for leaf in own)
+    return last.op in _EXTREMES and is_float(last.dtype) and not is_bound
 
 
 def _leaves(node: Node, last: Node, readers: Mapping[Node, tuple[Node, ...]]) -> Iterator[Node]:

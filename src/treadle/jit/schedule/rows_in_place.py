@@ -4,12 +4,13 @@
 
 Lawful where nothing writes the data before the last read of the row: the data are an input, a
 constant, or made outside the innermost loop around the row. What keeps memory of its own, such as
-a carried value, or may write it, such as a Scatter, gets a copy.
+a carried value, or may write it, such as a Scatter, gets a copy. A row of an array that a Scatter
+in the same block updates is a view of it where the update needs what is computed from the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from treadle.jit.kernel.ir import (
     Concat,
@@ -22,9 +23,11 @@ from treadle.jit.kernel.ir import (
     Node,
     Reduce,
     Reshape,
+    Scatter,
     Take,
     View,
 )
+from treadle.jit.kernel.traversal import reads_of, with_inside
 
 _READING = (Concat, Cumulative, Elementwise, Gather, MatMul, Reduce, Reshape, Take, View)
 """Operations that read elements and keep no operand's memory."""
@@ -56,3 +59,42 @@ def _is_only_read(node: Node, readers: Mapping[Node, Sequence[Node]]) -> bool:
         and (not isinstance(reader.op, _VIEWS) or _is_only_read(reader, readers))
         for reader in found
     )
+
+
+def rows_before_updates(rows: Collection[Node], nodes: Sequence[Node]) -> set[Node]:
+    """The rows, taken by an index each, that are read once, and before their array is updated."""
+    taken = {each for each in rows if _is_long_row(each)}
+    if not taken:
+        return taken
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for read in reads_of([node]):
+            readers.setdefault(read, []).append(node)
+    return {each for each in taken if _is_read_before_update(each, readers)}
+
+
+def _is_long_row(node: Node) -> bool:
+    return isinstance(node.op, Take) and node.operands[1].is_single and not node.is_single
+
+
+def _is_read_before_update(row: Node, readers: Mapping[Node, Sequence[Node]]) -> bool:
+    """Whether the only update of the row's array depends on the only reader of the row."""
+    data, last = row.operands[0], row
+    while last is row or isinstance(last.op, _VIEWS):
+        found = readers.get(last, ())
+        if len(found) != 1:
+            return False
+        (last,) = found
+    updates = [each for each in readers[data] if each.operands[:1] == (data,)]
+    updates = [each for each in updates if isinstance(each.op, Scatter)]
+    is_alone = len(updates) == 1 and updates[0].home is row.home and last.home is row.home
+    return is_alone and isinstance(last.op, _READING) and _needs(updates[0], last)
+
+
+def _needs(node: Node, source: Node) -> bool:
+    """Whether a node is computed from another one of its block."""
+    needed = {node}
+    for each in reversed(node.home.nodes):
+        if each in needed:
+            needed |= reads_of(with_inside(each))
+    return source in needed

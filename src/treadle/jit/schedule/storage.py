@@ -168,10 +168,20 @@ def _place(
             or _is_transposed(node, readers)
         )
         return Storage.BUFFER if is_kept else Storage.INLINE
+    if isinstance(node.op, Take) and not is_result and _is_taken_inline(node, readers):
+        return Storage.INLINE
     if isinstance(node.op, Elementwise) or written_out_terms(node):
         is_fused = not is_result and _is_inlined(node, readers, storage_of)
         return Storage.INLINE if is_fused else Storage.NEST
     return Storage.BUFFER
+
+
+def _is_taken_inline(node: Node, readers: Sequence[Node]) -> bool:
+    """Whether the only reader of elements at indices in range takes them itself, each once."""
+    is_list = op_of(node, Take).is_in_range and not node.operands[1].is_single
+    if not is_list or len(readers) != 1 or not isinstance(readers[0].op, Elementwise):
+        return False
+    return readers[0].home is node.home and readers[0].shape == node.shape
 
 
 def _is_read_by_nests(

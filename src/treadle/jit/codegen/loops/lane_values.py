@@ -16,9 +16,19 @@ from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Indices
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import I8, I32, I64, memory_type, undefined
+from treadle.jit.codegen.llvm_types import I8, I32, I64, memory_type, register_type, undefined
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Block, Elementwise, Node, Reshape, View, op_of
+from treadle.jit.kernel.ir import (
+    Axis,
+    Block,
+    Elementwise,
+    Gather,
+    Node,
+    Reshape,
+    Take,
+    View,
+    op_of,
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -59,12 +69,33 @@ class LaneValues:
         found = self.own(node)
         if found is not None:
             return found
+        if isinstance(node.op, Take | Gather):
+            return self._gathered(node, node.op)
         apply = partial(functions.apply, self.context.builder, op_of(node, Elementwise).function)
         chain = self.context.access.chains.get(node)
         if chain is not None:
             return reduce(partial(apply, (node.dtype,) * 2, node.dtype), map(self.of, chain))
         dtypes = tuple(operand.dtype for operand in node.operands)
         return apply(dtypes, node.dtype, *map(self.of, node.operands))
+
+    def _gathered(self, node: Node, op: Take | Gather) -> Any:
+        """The element of each lane at its computed index, which is in range."""
+        access, b, (data, *indices) = (
+            self.context.access,
+            self.context.builder.builder,
+            node.operands,
+        )
+        axes = op.axes if isinstance(op, Gather) else (0,)
+        found = undefined(self.vector(register_type(node.dtype)))
+        vectors = [self.of(index) for index in indices]
+        for lane in range(self.lanes):
+            number = llvm.Constant(I32, lane)
+            at = [b.extract_element(each, number) for each in vectors]
+            pairs = zip(at, indices, strict=True)
+            at = [functions.cast(self.context.builder, v, i.dtype, DType.INT64) for v, i in pairs]
+            place = tuple(access.along(a, ()) if isinstance(a, Axis) else at[a] for a in axes)
+            found = b.insert_element(found, access.read(data, place), number)
+        return found
 
     def loaded(self, buffer: Buffer, index: Indices) -> Any:
         """Neighbouring elements of a memory, from an index on."""

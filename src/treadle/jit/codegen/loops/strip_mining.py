@@ -56,7 +56,9 @@ def strip_mined(
     registers = context.access.registers
     context.access.registers = {**registers, **handed}
     yield index, head
-    w.hint(b.block.terminator, NOT_VECTORIZED if strategy.of_elements else ("unroll.disable",))
+    if strategy.of_elements or not strategy.updates:
+        w.hint(b.block.terminator, NOT_VECTORIZED if strategy.of_elements else ("unroll.disable",))
+    w.has_vector_loops = True
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
@@ -67,14 +69,21 @@ def strip_mined(
 
 
 def _handed(context: CodegenContext, op: Loop) -> dict[Node, list[Any]]:
-    """The numbers from outside that the body reads, each behind a barrier."""
+    """The numbers from outside that the body reads, each behind a barrier.
+
+    Equal ones have one barrier: LLVM then knows that addresses computed from them are equal.
+    """
+    registers, made = context.access.registers, dict[int, Any]()
+
+    def behind_barrier(value: Any) -> Any:
+        if id(value) not in made:
+            made[id(value)] = context.builder.barrier(value)
+        return made[id(value)]
+
     outside = dict.fromkeys(
         operand
         for node in op.body.nodes
         for operand in node.operands
-        if operand.home is not op.body and operand in context.access.registers
+        if operand.home is not op.body and operand in registers
     )
-    return {
-        node: [context.builder.barrier(value) for value in context.access.registers[node]]
-        for node in outside
-    }
+    return {node: [behind_barrier(value) for value in registers[node]] for node in outside}

@@ -47,7 +47,7 @@ class Pieces:
             part = builder.builder.call(extract, [value, llvm.Constant(I64, first)])
             builder.builder.store(part, variable)
 
-    def joined(self, builder: FunctionBuilder) -> Any:
+    def concatenated(self, builder: FunctionBuilder) -> Any:
         """Load the vector."""
         b, found = builder.builder, undefined(self.type)
         for first, variable in self.variables:

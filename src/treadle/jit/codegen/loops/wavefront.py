@@ -48,12 +48,12 @@ EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 class _Rows(LaneValues):
     """Some rows, a lane each, as many as `rows` says, while they are emitted.
 
-    `tables` is the memory of these rows in what the outer loop stacks.
+    `tables` is the memory of these rows in what the outer loop stacks, with the cells.
     """
 
     grid: Wavefront
     rows: Any
-    tables: Sequence[Buffer]
+    tables: Sequence[tuple[Buffer, Node]]
     numbers: dict[Node, Any] = field(default_factory=dict)
     carried: dict[Node, Any] = field(default_factory=dict)
     shifted: dict[Node, Any] = field(default_factory=dict)
@@ -95,7 +95,7 @@ def emit_wavefront(
     memory_limit.end(context, memory_limit.begin(context, grid.along, grid.width))
     poll_after(context, context.schedule.iterations[grid.rows].group)
     with context.access.scope():
-        tables = [_from_row(context, stack, first) for stack in stacks]
+        tables = [(_from_row(context, each, first), grid.element(each.element)) for each in stacks]
         s = _Rows(context, grid.inner.body, grid.lanes, grid, rows, tables)
         _number_rows(s, first, emit_block)
         _begin(s)
@@ -124,14 +124,14 @@ def _number_rows(sweep: _Rows, first: Any, emit_block: EmitBlock) -> None:
         lanes = sweep.type_of(node.dtype)
         b.store(llvm.Constant(lanes, None), b.bitcast(room.pointer, lanes.as_pointer()))
     outer = grid.outer
-    scalars = [k for k, state in enumerate(outer.states) if state is not grid.row]
+    scalars = [k for k, state in enumerate(outer.states) if state not in grid.carried]
     with e.builder.range(sweep.rows, hints=NOT_VECTORIZED) as lane, e.access.scope():
         e.access.counters[outer.body] = e.builder.add(first, lane)
         for k in scalars:
             state, variables = outer.states[k], e.results.values[grid.rows, k]
             type_ = register_type(state.dtype)
             e.access.keep(state, [b.load(variable, typ=type_) for variable in variables])
-        own = Block("rows", outer.body.parent, True, [n for n in grid.own if n is not grid.row])
+        own = Block("rows", outer.body.parent, True, [n for n in grid.own if n not in grid.carried])
         emit_block(e, own, {})
         for node, room in rooms.items():
             address = b.gep(
@@ -154,11 +154,11 @@ def _number_rows(sweep: _Rows, first: Any, emit_block: EmitBlock) -> None:
 
 def _begin(sweep: _Rows) -> None:
     grid, inner, w = sweep.grid, sweep.grid.inner, sweep.context.builder
-    for state in (*inner.states, grid.row):
+    for state in (*inner.states, *grid.carried):
         type_ = sweep.type_of(state.dtype)
         sweep.carried[state] = w.variable(type_, llvm.Constant(type_, None))
     for node in inner.body.nodes:
-        if isinstance(node.op, ScanSlice) and node.operands[0] is not grid.row:
+        if isinstance(node.op, ScanSlice) and node.operands[0] not in grid.carried:
             type_ = sweep.type_of(node.dtype)
             sweep.shifted[node] = w.variable(type_, llvm.Constant(type_, None))
 
@@ -175,18 +175,18 @@ def _step(sweep: _Rows, step: Any) -> None:
     for node in inner.body.nodes:
         if isinstance(node.op, ScanSlice):
             sweep.values[node] = _item(sweep, node, column)
-    element = sweep.of(inner.stacks[0].element)
+    cells = {row: sweep.of(grid.element(row)) for row in grid.carried}
     afters = [sweep.of(after) for after in inner.nexts]
     for state, after in zip(inner.states, afters, strict=True):
         b.store(after, sweep.carried[state])
-    b.store(element, sweep.carried[grid.row])
     last_lane = b.sub(sweep.rows, index(1))
     done = b.sub(step, last_lane)
     done = b.select(b.icmp_signed("<", done, index(0)), index(0), done)
-    cell = b.extract_element(element, last_lane)
-    e.access.store(e.access.buffers[grid.row], Flat(done), cell)
-    for table in sweep.tables:
-        _store_cells(sweep, table, element)
+    for row, cell in cells.items():
+        b.store(cell, sweep.carried[row])
+        e.access.store(e.access.buffers[row], Flat(done), b.extract_element(cell, last_lane))
+    for table, cell in sweep.tables:
+        _store_cells(sweep, table, sweep.of(cell))
 
 
 def _start_lane(sweep: _Rows, step: Any) -> None:
@@ -220,7 +220,7 @@ def _store_cells(sweep: _Rows, table: Buffer, element: Any) -> None:
 def _item(sweep: _Rows, node: Node, column: Any) -> Any:
     """The items of all lanes: each lane gets the previous one's, lane 0 that of its column."""
     b, source = sweep.context.builder.builder, node.operands[0]
-    is_row = source is sweep.grid.row
+    is_row = source in sweep.grid.carried
     variable = sweep.carried[source] if is_row else sweep.shifted[node]
     before = b.load(variable, typ=sweep.type_of(node.dtype))
     first = sweep.context.access.read(source, (column,))

@@ -1,4 +1,4 @@
-"""Gathers: every index is checked; a negative one counts from the end."""
+"""Gathers: indices are checked unless they are in range; negative ones count from the end."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from treadle.jit.kernel.ir import (
     Gather,
     IndexTuple,
     Node,
+    Scatter,
     Take,
     op_of,
     static_shape,
@@ -35,7 +36,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
     given = t.shape(data)
     if t.storage_of(node) is Storage.REGISTERS:
         checked = {
-            at: _checked(context, indices, at, given[axis])
+            at: _checked(context, op, indices, at, given[axis])
             for at in product(*map(range, static_shape(indices)))
         }
         values = []
@@ -49,7 +50,7 @@ def emit_take(context: CodegenContext, node: Node) -> None:
         return
     buffer = allocate(context, node)
     with context.builder.nest(t.shape(indices)) as at, t.scope():
-        item = _checked(context, indices, at, given[axis])
+        item = _checked(context, op, indices, at, given[axis])
         with context.builder.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
             value = t.read(data, (*rest[:axis], item, *rest[axis:]))
             t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
@@ -58,11 +59,11 @@ def emit_take(context: CodegenContext, node: Node) -> None:
 
 def _row(context: CodegenContext, node: Node) -> Buffer:
     """The row in the memory of the data."""
-    t, (data, indices) = context.access, node.operands
-    assert isinstance(node.op, Take)
-    item = _checked(context, indices, (0,) * len(indices.shape), t.shape(data)[node.op.axis])
+    t, op, (data, indices) = context.access, op_of(node, Take), node.operands
+    zero = (0,) * len(indices.shape)
+    item = _checked(context, op, indices, zero, t.shape(data)[op.axis])
     whole = t.buffer(data)
-    at = tuple(item if k == node.op.axis else 0 for k in range(len(data.shape)))
+    at = tuple(item if k == op.axis else 0 for k in range(len(data.shape)))
     start = t.address(whole, at)
     return Buffer(start, node.dtype, t.strides(node), whole.scope)
 
@@ -91,12 +92,12 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
         every = product(*map(range, shape))
         t.keep(
             node,
-            [t.read(data, gather_address(context, data, op.axes, indices, at)) for at in every],
+            [t.read(data, gather_address(context, op, data, indices, at)) for at in every],
         )
         return
     buffer, depth = allocate(context, node), depth_of(indices)
     with context.builder.nest(shape[:depth]) as at, t.scope():
-        found = checked_index(context, data, op.axes, indices, at)
+        found = checked_index(context, op, data, indices, at)
         with context.builder.nest(shape[depth:]) as rest, t.scope():
             t.store(
                 buffer,
@@ -108,19 +109,19 @@ def emit_gather(context: CodegenContext, node: Node) -> None:
 
 def checked_index(
     context: CodegenContext,
+    op: Gather | Scatter,
     data: Node,
-    axes: IndexTuple,
     indices: Sequence[Node],
     at: Sequence[Index],
 ) -> dict[int, Any]:
     """The checked index values at a position, by operand."""
     given = context.access.shape(data)
     found: dict[int, Any] = {}
-    for axis, position in enumerate(axes):
+    for axis, position in enumerate(op.axes):
         if isinstance(position, int):
             index = indices[position]
             own = [0 if extent == 1 else at[k] for k, extent in enumerate(index.shape)]
-            found[position] = _checked(context, index, own, given[axis])
+            found[position] = _checked(context, op, index, own, given[axis])
     return found
 
 
@@ -136,13 +137,13 @@ def gather_index(
 
 def gather_address(
     context: CodegenContext,
+    op: Gather,
     data: Node,
-    axes: IndexTuple,
     indices: Sequence[Node],
     index: Sequence[Index],
 ) -> tuple[Index, ...]:
     """The address for an index of the result, or of the update."""
-    return gather_index(context, axes, checked_index(context, data, axes, indices, index), index)
+    return gather_index(context, op.axes, checked_index(context, op, data, indices, index), index)
 
 
 def depth_of(indices: Sequence[Node]) -> int:
@@ -159,12 +160,20 @@ def _is_within(indices: Node, extent: Index) -> bool:
     return bool(array.size) and -extent <= array.min() and array.max() < extent
 
 
-def _checked(context: CodegenContext, indices: Node, at: Sequence[Index], extent: Index) -> Any:
+def _checked(
+    context: CodegenContext,
+    op: Take | Gather | Scatter,
+    indices: Node,
+    at: Sequence[Index],
+    extent: Index,
+) -> Any:
     """An index that ends the kernel if it is out of range; a negative one counts from the end.
 
     A negative one is rare: the address of others does not wait for what would become of it.
     """
     w, b, found = context.builder, context.builder.builder, _number(context, indices, at)
+    if op.is_in_range:
+        return found
     if _is_within(indices, extent):
         assert isinstance(indices.op, Constant)
         if indices.op.array.min() >= 0:

@@ -51,7 +51,7 @@ def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
     data, updates, *indices = node.operands
     shape, depth = t.shape(updates), depth_of(indices)
     with context.builder.nest(shape[:depth]) as at, t.scope():
-        found = checked_index(context, data, op.axes, indices, at)
+        found = checked_index(context, op, data, indices, at)
         with context.builder.nest(shape[depth:]) as rest, t.scope():
             index = (*at, *rest)
             position = gather_index(context, op.axes, found, index)

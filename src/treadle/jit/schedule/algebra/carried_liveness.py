@@ -13,29 +13,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from treadle.jit.kernel.dce import may_fail
 from treadle.jit.kernel.ir import (
     Block,
     Branch,
     CarriedArg,
     DimOf,
-    Gather,
-    Guard,
-    HostCall,
     InductionVar,
     Kernel,
     Loop,
     Node,
     Result,
     ScanSlice,
-    Scatter,
-    Take,
     op_of,
 )
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, shape_operands
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 
-_MAY_FAIL = (Gather, Guard, HostCall, Scatter, Take)
 _OF_ITERATION = (CarriedArg, InductionVar, ScanSlice)
 _DEEPEST = 8
 """How far next values are compared."""
@@ -79,9 +74,9 @@ class _Liveness:
     def of(cls, kernel: Kernel, loops: list[Node]) -> _Liveness:
         """The liveness of a kernel."""
         found = cls({op_of(loop, Loop).body: loop for loop in loops})
-        kept = (node for node in all_nodes(kernel.main) if isinstance(node.op, _MAY_FAIL))
-        ends = (node for node in all_nodes(kernel.main) if isinstance(node.op, Loop | Branch))
-        waiting = [*kernel.results, *kept, *ends]
+        nodes = all_nodes(kernel.main)
+        kept = (node for node in nodes if may_fail(node) or isinstance(node.op, Branch))
+        waiting = [*kernel.results, *kept]
         while waiting:
             node = waiting.pop()
             if node not in found.nodes:

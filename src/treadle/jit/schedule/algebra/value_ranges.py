@@ -25,6 +25,7 @@ from treadle.jit.kernel.ir import (
     Iota,
     Loop,
     Node,
+    Number,
     Reduce,
     Reshape,
     Result,
@@ -155,12 +156,19 @@ class ValueRanges:
             case Result(number=number):
                 return self._ends.get((node.operands[0], number))
             case Iota():
-                return _positions(node.shape[0])
+                return self._below(node.shape[0])
             case InductionVar():
                 loop = self._loops[node.home]
-                return _positions(loop.extent if loop.length is None else loop.length)
+                return self._below(loop.extent if loop.length is None else loop.length)
         operands = [self.known[each] for each in node.operands if each in self.known]
         return _of_operands(node, operands) if len(operands) == len(node.operands) else None
+
+    def _below(self, extent: Number | None) -> Range | None:
+        """The range of positions below an extent."""
+        if isinstance(extent, int):
+            return 0, max(extent - 1, 0)
+        source = None if extent is None else extent.source
+        return None if source not in self.known else (0, max(self.known[source][1] - 1, 0))
 
     def _write_loop(self, node: Node, op: Loop) -> None:
         """Find bounds of the carried values that hold before and after every iteration."""
@@ -224,10 +232,6 @@ def _wider(dtype: DType, old: Range, new: Range, turn: int) -> Range:
     assert limits is not None
     moved = limits[0] if new[0] < old[0] else old[0], limits[1] if new[1] > old[1] else old[1]
     return _union(moved, new)
-
-
-def _positions(extent: object) -> Range | None:
-    return (0, max(extent - 1, 0)) if isinstance(extent, int) else None
 
 
 def _summed(each: Range, extents: Sequence[object]) -> Range | None:

@@ -16,6 +16,7 @@ from treadle.jit.kernel.ir import (
     Result,
     ScanSlice,
     Stack,
+    Take,
     View,
     op_of,
 )
@@ -144,7 +145,7 @@ class MemoryOrder:
                 read = tuple(each for each in read if not each.is_single)
                 if not all(is_same_size(each, node) for each in read):
                     return False
-            case Concat() | Reduce():
+            case Concat() | Reduce() | Take():
                 return False
         return all(map(self.is_flat, read))
 

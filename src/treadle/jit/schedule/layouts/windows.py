@@ -14,6 +14,7 @@ from treadle.jit.kernel.ir import (
     Concat,
     Constant,
     Elementwise,
+    Gather,
     InductionVar,
     Kernel,
     Loop,
@@ -21,6 +22,8 @@ from treadle.jit.kernel.ir import (
     Reduce,
     Reshape,
     ScanSlice,
+    Scatter,
+    Take,
     View,
     static_shape,
 )
@@ -72,8 +75,15 @@ def obstacle_to_lanes(loop: Loop, kernel: Kernel) -> str:
 
 def obstacle_to_straight_code(body: Block) -> str:
     """The operation that may fail, or loops, in a body of numbers and few elements; "" if none."""
-    other = next((node for node in body.nodes if not isinstance(node.op, _STRAIGHT)), None)
+    other = next((node for node in body.nodes if not _is_straight(node)), None)
     return "" if other is None else f"{word_of(other)} may fail or loops"
+
+
+def _is_straight(node: Node) -> bool:
+    """Whether a node's code has no branch: it neither fails nor loops."""
+    if isinstance(node.op, Gather | Scatter | Take):
+        return node.op.is_in_range and all(each.is_single for each in node.operands[1:])
+    return isinstance(node.op, _STRAIGHT)
 
 
 def is_long(body: Block) -> bool:

@@ -10,6 +10,7 @@ from treadle.jit.kernel.ir import (
     CarriedArg,
     DimOf,
     Elementwise,
+    Gather,
     InductionVar,
     Kernel,
     Loop,
@@ -19,6 +20,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Stack,
     SymbolicDim,
+    Take,
     View,
     op_of,
 )
@@ -82,10 +84,10 @@ def has_vector_form(node: Node) -> bool:
     return FUNCTIONS[op_of(node, Elementwise).function].has_vector_form(operands, node.dtype)
 
 
-def has_lanes(node: Node, is_item: Callable[[ScanSlice, Node], bool]) -> bool:
+def has_lanes(node: Node, is_item: Callable[[ScanSlice | Take | Gather, Node], bool]) -> bool:
     """Whether a node of a body of numbers can be computed for many iterations or rows at once.
 
-    `is_item` says whether a slice of a value may be read so.
+    `is_item` says whether a slice of a value, or an element at an index, may be read so.
     """
     if not node.is_single:
         return False
@@ -93,6 +95,8 @@ def has_lanes(node: Node, is_item: Callable[[ScanSlice, Node], bool]) -> bool:
         case CarriedArg() | InductionVar() | View() | Reshape():
             return all(operand.is_single for operand in node.operands)
         case ScanSlice() as op:
+            return is_item(op, node.operands[0])
+        case Take() | Gather() as op:
             return is_item(op, node.operands[0])
         case Elementwise():
             return has_vector_form(node)

@@ -16,10 +16,12 @@ from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS, is_float
 from treadle.jit.kernel.ir import (
     Constant,
     Elementwise,
+    Gather,
     Loop,
     Node,
     ScanSlice,
     Stack,
+    Take,
     op_of,
 )
 from treadle.jit.kernel.traversal import word_of
@@ -105,7 +107,9 @@ def _is_straight(stack: Stack, part: Node) -> bool:
     return is_known and stack.element.is_single and part.dtype not in SIXTEEN_BIT_FLOATS
 
 
-def _is_item(item: ScanSlice, source: Node, op: Loop) -> bool:
+def _is_item(item: ScanSlice | Take | Gather, source: Node, op: Loop) -> bool:
+    if not isinstance(item, ScanSlice):
+        return False
     is_list = all(e == 1 for k, e in enumerate(source.shape) if k != item.axis)
     is_outside = source.home.depth < op.body.depth
     return is_list and is_outside and source.dtype not in SIXTEEN_BIT_FLOATS

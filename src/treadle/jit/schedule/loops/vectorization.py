@@ -1,6 +1,7 @@
 """Vectorization: iterations that do not need each other are computed side by side, in vector lanes.
 
     y[t] = f(x[t], x[t-1], ...)          a map; shift registers are windows over their history
+    a[i + t] = f(a[j + t])               an update of an array, where LLVM finds that none is read
     s = s + f(x[t])                      a reduction of whole numbers, or a minimum or maximum
 
 LLVM's loop vectorizer does it where a loop has no call, no branch out and no safepoint inside. The
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from math import prod
 
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.ir import Loop, Node, Scatter
 from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.carried_storage import Registers
 from treadle.jit.schedule.dependence import LoopDependence
@@ -30,6 +31,7 @@ from treadle.jit.schedule.layouts.windows import (
     obstacle_to_straight_code,
 )
 from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.update_chains import update_chains
 
 _STRIP = 2048
 _OF_FLOATS, _OF_INTEGERS = ("min", "max"), ("min", "max", "add", "mul", "and", "or", "xor")
@@ -40,10 +42,12 @@ class Vectorization:
     """A loop in strips of `strip` iterations, in each of which LLVM fills vectors with them.
 
     `of_elements`: it fills them with the elements of a row, and iterations follow each other.
+    `updates`: it updates arrays, so LLVM may not, and may write several iterations out instead.
     """
 
     strip: int
     of_elements: bool = False
+    updates: bool = False
 
     def __str__(self) -> str:
         what = "elements" if self.of_elements else "iterations"
@@ -55,7 +59,7 @@ def vectorization_of(facts: LoopFacts) -> Vectorization | str:
     op = facts.op
     obstacle = obstacle_to_lanes(op, facts.kernel) or _obstacle(facts)
     obstacle = obstacle or _obstacle_of_carried(facts)
-    return obstacle or Vectorization(_STRIP, of_elements=_hands_rows_on(facts))
+    return obstacle or Vectorization(_STRIP, _hands_rows_on(facts), bool(_updated(facts)))
 
 
 def _hands_rows_on(facts: LoopFacts) -> bool:
@@ -83,27 +87,50 @@ def _obstacle(facts: LoopFacts) -> str:
 
     It is asked before the dependences, which take longer to find.
     """
-    for number, storage in enumerate(facts.carried):
-        if not isinstance(storage, Registers | Window):
+    body, updated = facts.op.body, _updated(facts)
+    for number, (state, storage) in enumerate(zip(facts.op.states, facts.carried, strict=True)):
+        if not isinstance(storage, Registers | Window) and state not in updated.values():
             return f"carried {number} is an array"
-    body = facts.op.body
     straight = obstacle_to_straight_code(body)
     if straight:
         return straight
-    own = (node for node in body.nodes if node not in facts.op.states)
+    own = (node for node in body.nodes if node not in (*facts.op.states, *updated))
     array = next((node for node in own if not facts.is_in_registers(node)), None)
     if array is not None:
         return f"{word_of(array)} is an array"
     return "its body is long" if is_long(body) else ""
 
 
+def _updated(facts: LoopFacts) -> dict[Node, Node]:
+    """The links of update chains that each write an element of a carried array, and this array.
+
+    In place: nothing that reads the old array needs the new one.
+    """
+    found = update_chains(facts.op)
+    links = {node for node in found if _writes_element(node, facts)}
+    others = {state for node, state in found.items() if node not in links}
+    return {node: found[node] for node in links if found[node] not in others}
+
+
+def _writes_element(link: Node, facts: LoopFacts) -> bool:
+    if not isinstance(link.op, Scatter) or not link.operands[1].is_single:
+        return False
+    late = {link}
+    for node in link.home.nodes:
+        if not late.isdisjoint(node.operands):
+            late.add(node)
+    readers = facts.storage.readers.get(link.operands[0], ())
+    return late.isdisjoint(each for each in readers if each is not link)
+
+
 def _obstacle_of_carried(facts: LoopFacts) -> str:
     """Which carried value one iteration needs from the one before; "" if none does."""
     op, dependence = facts.op, facts.dependence
+    arrays = set(_updated(facts).values())
     shifted: set[Node] = set()
     late: set[Node] = set()
     for number, (state, storage) in enumerate(zip(op.states, facts.carried, strict=True)):
-        if isinstance(storage, Window):
+        if isinstance(storage, Window) or state in arrays:
             continue
         if _is_reduced(state, dependence.steps[number]):
             late.add(state)

@@ -4,14 +4,14 @@
 
 Lawful where no distance from a cell to one that it is computed from is negative along either loop:
 the cell above (1, 0), the one before (0, 1), the one before that (1, 1). The rest are requirements
-of the code: the row is a state of the outer loop and the stack of the inner one, and the outer loop
-stacks nothing else; everything else that an inner iteration reads is a scalar of its row, an item
-of an invariant of both loops, or carried along the row; its functions have vector forms.
+of the code: each stack of the inner loop is a carried row of the outer one, which stacks such rows
+only; everything else that an inner iteration reads is a scalar of its row, an element of an
+invariant of both loops, or carried along the row; its functions have vector forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,6 +22,7 @@ from treadle.jit.kernel.ir import (
     Branch,
     CarriedArg,
     Elementwise,
+    Gather,
     InductionVar,
     Loop,
     Node,
@@ -29,6 +30,7 @@ from treadle.jit.kernel.ir import (
     Result,
     ScanSlice,
     Stack,
+    Take,
     View,
     op_of,
 )
@@ -43,14 +45,14 @@ _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Wavefront:
-    """A loop over rows and the loop along them; `row` is the state of the outer loop.
+    """A loop over rows and the loop along them; `carried` are the rows that the outer loop carries.
 
     `numbers` are the scalars of the outer body that the inner loop reads.
     """
 
     rows: Node
     along: Node
-    row: Node
+    carried: tuple[Node, ...]
     width: int
     lanes: int
     numbers: tuple[Node, ...]
@@ -72,6 +74,12 @@ class Wavefront:
     def initials(self) -> tuple[Node, ...]:
         """The first values of what the inner loop carries."""
         return self.along.operands[self.inner.heads :]
+
+    def element(self, row: Node) -> Node:
+        """The cell that becomes an element of a carried row, or of the row's next value."""
+        states = self.outer.states
+        after = self.outer.nexts[states.index(row)] if row in states else row
+        return self.inner.stacks[op_of(after, Result).number - len(self.inner.states)].element
 
     @property
     def own(self) -> list[Node]:
@@ -96,15 +104,15 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
         return "the inner loop is no Scan of scalars of known length"
     pairs = zip(outer.states, outer.nexts, strict=True)
     rows = [state for state, after in pairs if _is_row(state, after, along)]
-    if len(rows) != 1:
-        return "not one carried row is the stack of the inner loop"
-    after = outer.nexts[outer.states.index(rows[0])]
-    if not all(_is_table(stack, after) for stack in outer.stacks):
+    afters = {outer.nexts[outer.states.index(row)] for row in rows}
+    if not rows or not len(rows) == len(afters) == len(inner.stacks):
+        return "the stacks of the inner loop are not the carried rows"
+    if not all(_is_table(stack, afters) for stack in outer.stacks):
         return "it stacks something else than its rows, one below the other"
     lanes = _lanes(outer, inner, facts.target)
     initials = along.operands[inner.heads :]
     numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
-    grid = Wavefront(facts.node, along, rows[0], inner.length, lanes, numbers)
+    grid = Wavefront(facts.node, along, tuple(rows), inner.length, lanes, numbers)
     if inner.length < 2 * lanes:
         return "the rows are short"
     return _obstacle(facts, grid) or grid
@@ -114,7 +122,8 @@ def grid_distances(grid: Wavefront) -> set[tuple[int | str, int | str]]:
     """The distances (rows, columns) from a cell to those it is computed from; `?`: unknown."""
     inner, found = grid.inner, set[tuple[int | str, int | str]]()
     flow = dependence_of(inner)
-    rows_read = {node: _shift(node) for node in inner.body.nodes if grid.row in node.operands}
+    readers = (n for n in inner.body.nodes if not set(grid.carried).isdisjoint(n.operands))
+    rows_read = {node: _shift(node) for node in readers}
     found |= {(1, shift) for shift in rows_read.values()}
     for state, after in zip(inner.states, inner.nexts, strict=True):
         if not any(state in flow.states_of(stack.element) for stack in inner.stacks):
@@ -130,13 +139,13 @@ def _shift(node: Node) -> int | str:
 
 
 def _is_plain(inner: Loop) -> bool:
-    """A Scan that stacks one scalar and carries scalars."""
+    """A Scan that stacks scalars and carries scalars."""
     is_known = not inner.has_trip or inner.extent == inner.length
     if not is_known or not inner.is_counted:
         return False
-    is_one = len(inner.stacks) == 1 and not inner.stacks[0].reverse
+    is_forward = not any(stack.reverse for stack in inner.stacks)
     values = (*inner.states, *(stack.element for stack in inner.stacks))
-    return is_one and all(
+    return is_forward and all(
         v.is_static and v.size == 1 and v.dtype not in SIXTEEN_BIT_FLOATS for v in values
     )
 
@@ -146,20 +155,23 @@ def _is_row(state: Node, after: Node, along: Node) -> bool:
     return is_part and len(state.shape) == 1 and len(after.shape) == 1
 
 
-def _is_table(stack: Stack, row: Node) -> bool:
-    """Whether a stack has all rows, one after the other."""
-    return stack.element is row and stack.axis == 0 and not stack.reverse
+def _is_table(stack: Stack, rows: Collection[Node]) -> bool:
+    """Whether a stack has all rows of a kind, one after the other."""
+    return stack.element in rows and stack.axis == 0 and not stack.reverse
 
 
 def _lanes(outer: Loop, inner: Loop, target: Target) -> int:
     """As many rows as vectors have elements, of which half the steps at most are incomplete.
 
     A step waits for the one before it: four vectors side by side take 1.2 times as long as one.
+    Elements at computed indices are read one by one: there are few.
     """
-    size, width = inner.stacks[0].element.dtype.numpy.itemsize, inner.length
+    size, width = max(s.element.dtype.numpy.itemsize for s in inner.stacks), inner.length
     assert isinstance(width, int)
     rows = min(outer.extent, width // 2) if isinstance(outer.extent, int) else width // 2
     lanes = min(_VECTORS * target.vector_bytes // size, _MAX_LANES)
+    if any(isinstance(node.op, Take | Gather) for node in inner.body.nodes):
+        lanes = min(lanes, _FEW_LANES)
     while lanes > max(_FEW_LANES, rows):
         lanes //= 2
     return lanes
@@ -176,15 +188,15 @@ def _numbers(inner: Loop, initials: Sequence[Node], body: Block) -> Iterator[Nod
 
 def _obstacle(facts: LoopFacts, grid: Wavefront) -> str:
     """What keeps the grid from being computed by antidiagonals; "" if nothing does."""
-    outer, row = grid.outer, grid.row
+    outer, rows = grid.outer, grid.carried
     pairs = zip(outer.states, outer.nexts, strict=True)
-    others = [after for state, after in pairs if state is not row]
-    own = [node for node in grid.own if node is not row]
+    others = [after for state, after in pairs if state not in rows]
+    own = [node for node in grid.own if node not in rows]
     late = _after(grid)
     for node in (*others, *own, *grid.numbers):
         if not facts.is_in_registers(node):
             return f"{word_of(node)} of the outer loop is an array"
-        if node in late or row in facts.dependence.states_of(node):
+        if node in late or not facts.dependence.states_of(node).isdisjoint(rows):
             return f"{word_of(node)} of the outer loop depends on the row"
     if not all(isinstance(node.op, _ROW_OPS) for node in own):
         return "the outer loop has other operations than scalar ones"
@@ -207,7 +219,10 @@ def _after(grid: Wavefront) -> set[Node]:
     return late
 
 
-def _is_item(op: ScanSlice, source: Node, grid: Wavefront) -> bool:
+def _is_item(op: ScanSlice | Take | Gather, source: Node, grid: Wavefront) -> bool:
     is_outside = source.home.depth < grid.outer.body.depth
-    is_list = len(source.shape) == 1 and (source is grid.row or is_outside)
+    if not isinstance(op, ScanSlice):
+        is_number = source.dtype not in (DType.BOOL, *SIXTEEN_BIT_FLOATS)
+        return op.is_in_range and is_outside and is_number
+    is_list = len(source.shape) == 1 and (source in grid.carried or is_outside)
     return is_list and op == ScanSlice(0, reverse=False)

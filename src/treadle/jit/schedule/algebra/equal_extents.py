@@ -1,0 +1,74 @@
+"""Extents that a guard compares: the nodes behind it have one of them.
+
+    %n as e1: int64[] = ...            %n as e1: int64[] = ...
+    %m as e2: int64[] = ...            %m: int64[] = ...
+    %x: float32[e2] = ...              %same: bool[] = equal %n, %m
+    %same: bool[] = equal %n, %m       %1: bool[] = guard of shapes %same
+    %1: bool[] = guard of shapes %same %x: float32[e1] = ...
+
+Each slice of a program has an extent of its own; nodes of equal extents are computed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle.jit.kernel.dce import remove_dead_nodes
+from treadle.jit.kernel.ir import Elementwise, Guard, Kernel, Node, SymbolicDim
+from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.traversal import all_nodes, dims_of
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Pair:
+    """A guard of two equal extents, the comparison, and the extent that is known first."""
+
+    guard: Node
+    comparison: Node
+    first: SymbolicDim
+
+
+def with_equal_extents(kernel: Kernel) -> Kernel:
+    """The kernel with one extent for those that are equal; itself if it has none."""
+    nodes = all_nodes(kernel.main)
+    dims = {dim.source: dim for node in nodes for dim in dims_of(node) if dim.source is not None}
+    place = {node: number for number, node in enumerate(nodes)}
+    pairs: dict[Node, _Pair] = {}
+    for guard in nodes:
+        if isinstance(guard.op, Guard) and guard.operands[0].op == Elementwise("equal"):
+            first, second = sorted(guard.operands[0].operands, key=lambda each: place[each])
+            is_here = second.home is guard.home and isinstance(second.op, Elementwise)
+            if is_here and second not in pairs and first in dims and second in dims:
+                pairs[second] = _Pair(guard, guard.operands[0], dims[first])
+    if not pairs:
+        return kernel
+    writer = _Writer(pairs, {source: dim for source, dim in dims.items() if source in pairs})
+    rules = {Elementwise: writer.elementwise, Guard: writer.guard}
+    return remove_dead_nodes(rebuilt(kernel, rules))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Writer:
+    """The rules; `pairs` and `dims` are found by the node that holds the second extent."""
+
+    pairs: Mapping[Node, _Pair]
+    dims: Mapping[Node, SymbolicDim]
+
+    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
+        """A function, and behind one that holds a second extent the guard of it."""
+        if node in rebuild.nodes:
+            return rebuild.nodes[node]
+        made = rebuild.nodes[node] = copied(rebuild, node)
+        pair = self.pairs.get(node)
+        if pair is not None:
+            compared = copied(rebuild, pair.comparison)
+            guard = pair.guard
+            rebuild.nodes[pair.comparison] = compared
+            rebuild.nodes[guard] = rebuild.builder.add(guard.op, guard.dtype, (), compared)
+            rebuild.dims[self.dims[node]] = rebuild.number(pair.first)
+        return made
+
+    def guard(self, rebuild: Rebuild, node: Node) -> Node:
+        """A guard, unless it is written."""
+        return rebuild.nodes[node] if node in rebuild.nodes else copied(rebuild, node)
