@@ -120,7 +120,7 @@ def _emit_tile(
     with w.range(limit, hints=NOT_VECTORIZED) as counter, context.access.scope():
         poll_after(context, context.schedule.iterations[tile.tiling.node].group)
         tile.counter = w.index(counter)
-        tile.values = {state: variables.concatenated(w) for state, variables in carried.items()}
+        tile.values = {state: variables.load(w) for state, variables in carried.items()}
         nexts = [tile.of(after) for after in op.nexts]
         for stack in stacks:
             _put(tile, stack)
@@ -128,7 +128,7 @@ def _emit_tile(
             carried[state].store(w, after)
     last = iter(finals)
     for k, state in enumerate(op.states):
-        value = carried[state].concatenated(w)
+        value = carried[state].load(w)
         if k in tile.tiling.arrays:
             _finish(tile, k, value)
         else:

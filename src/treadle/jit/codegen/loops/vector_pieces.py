@@ -1,7 +1,7 @@
 """Variables of vectors of any length, in pieces whose lengths are powers of two.
 
 LLVM hands a vector of another length from block to block as single elements: a loop that carried
-48 lanes took twice the time of one with 64. Joined within a block, pieces cost nothing.
+48 lanes took twice the time of one with 64. Put together within a block, pieces cost nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Pieces:
             part = builder.builder.call(extract, [value, llvm.Constant(I64, first)])
             builder.builder.store(part, variable)
 
-    def concatenated(self, builder: FunctionBuilder) -> Any:
+    def load(self, builder: FunctionBuilder) -> Any:
         """Load the vector."""
         b, found = builder.builder, undefined(self.type)
         for first, variable in self.variables:
