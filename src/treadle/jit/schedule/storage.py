@@ -9,7 +9,7 @@ BUFFER      in memory, whole, before anything reads it
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.ir import DType
@@ -36,12 +36,17 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.traversal import all_nodes, is_run_once, stack_of, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
 from treadle.jit.schedule.layouts.windows import filters_windows
-from treadle.jit.schedule.nest_size import Inlined, inlined, is_expensive, is_too_much
+from treadle.jit.schedule.nest_size import (
+    Inlined,
+    cost_of_following,
+    inlined,
+    is_expensive,
+    is_too_much,
+)
 from treadle.jit.schedule.rows_in_place import is_row_in_place
 from treadle.jit.schedule.short_reductions import written_out_terms
 
@@ -236,7 +241,7 @@ def _is_read_in_pieces(
         is_inner = isinstance(node.op, Concat) and node.shape != join.shape
         return node is join or (is_inner and _is_static(node) and len(readers[node]) == 1)
 
-    alone = sum(FUNCTIONS[op.function].cost.alone for op in _following(join, readers))
+    alone = cost_of_following(join, readers)
     for reader in own:
         is_own = isinstance(reader.op, Elementwise) and reader.shape == join.shape
         if not is_own or storage_of[reader] is not Storage.NEST:
@@ -245,19 +250,6 @@ def _is_read_in_pieces(
         if found is None or not are_few(found, alone):
             return False
     return True
-
-
-def _following(join: Node, readers: Mapping[Node, Sequence[Node]]) -> Iterator[Elementwise]:
-    """The functions with long code that follow in its block, as they may in one nest."""
-    waiting, seen = [join], {join}
-    while waiting:
-        for each in readers.get(waiting.pop(), ()):
-            is_alike = each.shape == join.shape and each.home is join.home
-            if isinstance(each.op, Elementwise) and is_alike and each not in seen:
-                if is_expensive(each):
-                    yield each.op
-                seen.add(each)
-                waiting.append(each)
 
 
 def _is_computed(node: Node) -> bool:
