@@ -97,10 +97,18 @@ def test_the_official_runner_takes_the_module():
     official = BackendTest(treadle.backend, __name__)
     for name in ("loop11", "if", "scan9_sum", "range_int32_type_negative_delta_expanded"):
         official.include(f"^test_{name}_(cpu|cuda)$")
-    result = unittest.TestResult()
+    result = _Counted()
     official.test_suite.run(result)
-    passed = result.testsRun - len(result.skipped) - len(result.errors) - len(result.failures)
-    assert (passed, result.errors, result.failures) == (4, [], [])
+    assert (result.passed, result.errors, result.failures) == (4, [], [])
+
+
+class _Counted(unittest.TestResult):
+    """Counts what passes: whether `testsRun` has skipped tests depends on the release of Python."""
+
+    passed = 0
+
+    def addSuccess(self, test: unittest.TestCase) -> None:
+        self.passed += 1
 
 
 def test_scalars_of_lists_are_distinguished():
