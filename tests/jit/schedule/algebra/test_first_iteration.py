@@ -77,3 +77,20 @@ def test_another_initial_value_is_replaced_where_an_iteration_runs(rng):
 def test_a_condition_of_later_iterations_stays():
     text = CHOSEN.format(initial="%0", condition="equal %10, %5", sides=("%0", "%8"))
     assert " if " in canonical_text(text)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "%20: int64[] = and %10, %21\n    %11: bool[] = equal %20, %2",
+        "%20: int8[] = cast %10\n    %22: int8[] = cast %2\n    %11: bool[] = equal %20, %22",
+        "%20: float32[] = cast %10\n    %22: float32[] = add %20, %23\n"
+        "    %11: bool[] = equal %22, %23",
+    ],
+    ids=["a bit", "a cast that wraps", "a sum that rounds"],
+)
+def test_a_condition_that_may_hold_again_stays(condition):
+    text = CHOSEN.format(initial="%0", condition="equal %10, %2", sides=("%0", "%8"))
+    text = text.replace("%11: bool[] = equal %10, %2", condition)
+    constants = "  %21: int64[] = constant 1\n  %23: float32[] = constant 1e8\n  %7 = loop"
+    assert " if " in canonical_text(text.replace("  %7 = loop", constants))

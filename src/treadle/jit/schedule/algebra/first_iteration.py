@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     Branch,
     CarriedArg,
@@ -31,9 +32,12 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, reads_of
+from treadle.jit.schedule.algebra.counters import WHOLE
 
 _Range = tuple[float, float]
 _TRUE, _FALSE, _EITHER = (1, 1), (0, 0), (0, 1)
+_LARGE = 2**31
+"""Numbers from which a cast to another type may give others."""
 
 
 def _less(one: _Range, other: _Range) -> _Range:
@@ -141,7 +145,7 @@ def _range(node: Node, loop: Node, *, late: bool) -> _Range | None:
     """The numbers that a scalar can be in the first iteration, or in the others."""
     op = op_of(loop, Loop)
     match node.op:
-        case Constant(array=array) if node.is_single:
+        case Constant(array=array) if node.is_single and abs(array.item()) < _LARGE:
             return array.item(), array.item()
         case InductionVar() if node.home is op.body:
             return (1, inf) if late else (0, 0)
@@ -150,10 +154,20 @@ def _range(node: Node, loop: Node, *, late: bool) -> _Range | None:
             return _range(value, loop, late=late) if isinstance(value.op, Constant) else None
         case View() | Reshape() if node.operands[0].is_single:
             return _range(node.operands[0], loop, late=late)
-        case Elementwise(function=function) if function in _FUNCTIONS:
+        case Elementwise(function=function) if function in _FUNCTIONS and _is_exact(node):
             given = [_range(each, loop, late=late) for each in node.operands]
             return None if None in given else _FUNCTIONS[function](*given)
     return None
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether a function of these types neither rounds nor wraps numbers, and is not of bits."""
+    function, source = op_of(node, Elementwise).function, node.operands[0].dtype
+    if function in ("and", "or", "not"):
+        return node.dtype is DType.BOOL
+    if function in ("add", "sub"):
+        return node.dtype in WHOLE
+    return function != "cast" or source is DType.BOOL or {source, node.dtype} <= {*WHOLE}
 
 
 def _begins_so(choice: _Choice) -> bool:
