@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import canonical_text, run_kernel
+from tests.jit.native import check
 
 APPENDED = """kernel
   %0: float32[{many},4] = input 0
@@ -93,3 +94,26 @@ def test_rows_of_which_some_stay_are_written_in_place(many, last, rng):
     wanted[last : last + 5] = np.outer(np.arange(2, 7), y)
     (found,) = run_kernel(made, x, y)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["kept, row", "row, kept"])
+@pytest.mark.parametrize("trips", [1, 2, 5])
+def test_rows_of_a_loop_that_ends_early(order, trips, rng):
+    """How many rows there will be is not known where the first one is written."""
+    text = f"""g (float[4] x, int64 few) => (float[N,4] rows) {{
+      axis = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64 {{1}}> ()
+      yes = Constant <value = bool {{1}}> ()
+      empty = Constant <value = float[0,4] {{}}> ()
+      more, rows = Loop (, yes, x, empty) <body = b (int64 i, bool go, float[4] s, float[M,4] kept)
+        => (bool on, float[4] t, float[L,4] longer) {{
+        t = Add (s, x)
+        row = Unsqueeze (t, axis)
+        longer = Concat <axis = 0> ({order})
+        bit = BitwiseAnd (i, few)
+        on = Less (bit, few)
+      }}>
+    }}"""
+    few = {1: 0, 2: 1, 5: 4}[trips]
+    x = rng.standard_normal(4, np.float32)
+    check(text, {"x": x, "few": np.array(few)})

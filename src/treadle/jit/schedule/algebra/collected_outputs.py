@@ -1,6 +1,7 @@
 """Carried arrays that only collect a row of each iteration become stacked outputs.
 
-    next = Concat(state, row)                  appended, or put in front: stacked from the last
+    next = Concat(state, row)                  appended
+    next = Concat(row, state)                  in front, in a counted loop: stacked from the last
     next = state with row i replaced by row    where the iterations replace every row
 
 Programs with lists and arrays of tensors collect outputs so. A stacked output is written where it
@@ -67,7 +68,8 @@ def _appended(op: Loop, state: Node, after: Node) -> Collected | None:
     axis, is_last = after.op.axis, after.operands[0] is state
     row = after.operands[is_last]
     is_grown = any(_is_extent(each, state, axis) for each in op.body.nodes)
-    is_row = row is not state and row.shape[axis] == 1 and is_grown
+    is_known = is_last or op.is_counted
+    is_row = row is not state and row.shape[axis] == 1 and is_grown and is_known
     rest = [extent for k, extent in enumerate(row.shape) if k != axis]
     own = [extent for k, extent in enumerate(state.shape) if k != axis]
     if not is_row or rest != own:
