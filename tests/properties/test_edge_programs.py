@@ -5,14 +5,14 @@ import pytest
 from tools.edge_programs import FAMILIES, edge_program
 from tools.random_programs import compared_edges
 
-SEEDS = range(48)
+SEEDS = range(64)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_native_equals_interp(seed: int) -> None:
     line = compared_edges(edge_program(seed))
     assert line["wrong"] == {}
-    assert line["interp"] == "answers"
+    assert line["interp"] in ("answers", "KernelError"), "an index may be out of range"
 
 
 def test_every_family_is_drawn() -> None:

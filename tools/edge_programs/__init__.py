@@ -16,6 +16,8 @@
     ended       conditions that the loop computes, and iterations before they are met
     chosen      the place and value of maxima and minima, and walks back over the places
     resized     arrays that change their extents from iteration to iteration
+    counted     counters and flags that are carried, choices by them, and rows that are collected
+    indexed     elements read and written at numbers that the iterations compute
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
@@ -30,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tools.edge_programs.counters import counted, indexed
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
 from tools.edge_programs.matrices import chosen, layers, products
@@ -45,7 +48,8 @@ FAMILIES: Mapping[str, Family] = {
     "stencil": stencil, "rows": rows, "grid": grid, "stacked": stacked, "updates": updates,
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
-    "registers": registers, "panels": panels, "narrow": narrow,
+    "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
+    "indexed": indexed,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 
