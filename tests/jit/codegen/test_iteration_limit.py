@@ -169,3 +169,23 @@ def test_no_iteration_is_counted_where_only_a_condition_ends_the_loop(trip: str)
     code = optimized_ir(generate_code(kernel_of(text), ()).text, vectorizers=())
     assert f"{2**63 - 1}" not in code
     assert run_kernel(text, np.array(1000))[0] == 0
+
+
+def test_a_condition_that_counts_far_ends_at_the_limit() -> None:
+    """Memory for all iterations is not asked for, as it is with a trip count."""
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (int64 n, float x) => (float[K] y) {
+      one = Constant <value = int64 {1}> ()
+      zero = Constant <value = int64 {0}> ()
+      yes = Constant <value = bool {1}> ()
+      k, y = Loop (, yes, zero) <body = b (int64 i, bool go, int64 c) =>
+        (bool on, int64 c2, float z) {
+        c2 = Add (c, one)
+        on = Less (c2, n)
+        z = Identity (x)
+      }>
+    }"""
+    session = treadle.InferenceSession(text, engines=("jit", "interp"))
+    feed = {"n": np.array(10**12), "x": np.float32(1)}
+    with pytest.raises(treadle.LimitExceeded, match="iteration 1000"):
+        session.run(None, feed, treadle.RunOptions(max_iterations=1000))

@@ -74,7 +74,10 @@ def lowered(
         parts=not compiler.limits_memory, may_assume=assumes,
         has_byte_products=has_byte_products(),
     )  # fmt: skip
-    return kernel if compiler.limits_memory else canonical(kernel, may_assume=assumes)
+    if compiler.limits_memory:
+        return kernel
+    kernel = replace(kernel, limits_iterations=compiler.limits_iterations)
+    return canonical(kernel, may_assume=assumes)
 
 
 def configured(compiler: RegionCompiler, kernel: Kernel) -> Kernel:

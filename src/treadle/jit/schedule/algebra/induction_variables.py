@@ -6,7 +6,8 @@
 Programs converted from while loops carry their counter and compare it. As a function of the
 iteration number it addresses rows that are slices, and with a trip count outputs have a known
 extent, and iterations are vectors. Declines where a comparison is not of a counter and a number
-from outside the loop, and leaves a counter that is read after a loop of unknown length.
+from outside the loop, and leaves a counter that is read after a loop of unknown length. Where a run
+limits iterations, a loop whose condition counts ends at the limit, before memory for all is taken.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def with_induction_variables(kernel: Kernel) -> Kernel:
 def _rules(kernel: Kernel) -> Rules | None:
     loops = [node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     bounds = {node: bound for node in loops if (bound := _bound(node)) is not None}
-    if bounds:
+    if bounds and not kernel.limits_iterations:
         return _Counted(bounds).rules
     forms = dict(_counting(kernel, loops))
     return CarriedRewrite(forms).rules if forms else None
