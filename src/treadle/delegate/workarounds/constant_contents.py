@@ -39,7 +39,7 @@ def note_constant(draft: ExportScope, step: Leaf, results: Operands) -> None:
 
 
 def content_of(draft: ExportScope, value: Value, depth: int = _DEEPEST) -> np.ndarray | None:
-    """The content of an exported value that is constant, or that a few exact steps make of such."""
+    """The content of an exported value that is constant, or computed from constants exactly."""
     found = draft.known(value)
     if found is not None or value.name not in draft.shared.makers or not depth:
         return found

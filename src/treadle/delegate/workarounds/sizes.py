@@ -109,7 +109,7 @@ def _open_extents(step: Leaf) -> float:
 def _is_few(draft: ExportScope, value: Value, elements: _Elements) -> bool:
     """Whether constants determine extents or multiples, and their product is small.
 
-    Numbers below 0 stay for the run: onnxruntime would infer extents from them.
+    Negative ones are checked in the run: onnxruntime would infer negative extents from constants.
     """
     content = content_of(draft, value) if elements in (_product, _multiple) else None
     return (

@@ -13,7 +13,7 @@ iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -56,9 +56,7 @@ def strip_mined(
     registers = context.access.registers
     context.access.registers = {**registers, **handed}
     yield index, head
-    if strategy.of_elements or not strategy.updates:
-        w.hint(b.block.terminator, NOT_VECTORIZED if strategy.of_elements else ("unroll.disable",))
-    w.has_vector_loops = True
+    w.hint(b.block.terminator, _hints(strategy))
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
     ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
@@ -66,6 +64,13 @@ def strip_mined(
         count_down(context, w.multiply(ran, context.schedule.iterations[node].group))
     b.branch(again)
     context.counts["vectorized"] += 1
+
+
+def _hints(strategy: Vectorization) -> Sequence[str]:
+    """The hints for LLVM, which may unroll a loop with updates that it cannot vectorize."""
+    if strategy.of_elements:
+        return NOT_VECTORIZED
+    return () if strategy.updates else ("unroll.disable",)
 
 
 def _handed(context: CodegenContext, op: Loop) -> dict[Node, list[Any]]:

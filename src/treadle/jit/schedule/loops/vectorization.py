@@ -8,9 +8,9 @@ LLVM's loop vectorizer does it where a loop has no call, no branch out and no sa
 loop is therefore strip-mined (codegen/loops/strip_mining.py): a safepoint once in a strip of many
 iterations. Sums of floats and other linear recurrences are for the parallel prefix.
 
-Rows as long as a vector are no matter for that vectorizer: LLVM 22.1 reads beyond the last row, and
-gives a wrong one to what follows the loop, if it makes rows that are one vector each of iterations
-side by side. Their elements are in vectors already.
+LLVM 22.1 miscompiles a loop whose rows fill one vector each and whose last row is read after the
+loop: the vectorized loop reads beyond the last row and returns a wrong one. Such a loop is kept
+from the vectorizer, and the elements of a row fill the vectors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Vectorization:
     """A loop in strips of `strip` iterations, in each of which LLVM fills vectors with them.
 
     `of_elements`: it fills them with the elements of a row, and iterations follow each other.
-    `updates`: it updates arrays, so LLVM may not, and may write several iterations out instead.
+    `updates`: iterations update arrays, and LLVM may unroll the loop if they depend on each other.
     """
 
     strip: int
