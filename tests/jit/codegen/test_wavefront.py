@@ -341,3 +341,41 @@ def test_scores_from_the_end_run_row_by_row(grids, rng):
     check(affine("float32", 64), feed)
     (made,) = grids  # of the kernel that expects no such index
     assert made.lanes == 16
+
+
+PICKED = """g (float[64] row0, float[C] scores) => (float[64] last) {
+  rows = Constant <value = int64 {20}> ()
+  columns = Constant <value = int64 {64}> ()
+  true = Constant <value = bool {1}> ()
+  zero = Constant <value = float {0}> ()
+  far = Constant <value = int64 {63}> ()
+  last = Loop (rows, true, row0) <body = outer (int64 i, bool on, float[64] row)
+    => (bool more, float[64] next) {
+    more = Identity (on)
+    end, next = Loop (columns, true, zero) <body = inner (int64 j, bool go, float left)
+      => (bool again, float new, float cell) {
+      again = Identity (go)
+      PLACE
+      score = Gather (scores, place)
+      above = Gather (row, j)
+      least = Min (above, left)
+      new = Add (least, score)
+      cell = Identity (new)
+    }>
+  }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("place", "count"),
+    [
+        ("place = Mul (j, j)", 3970),
+        ("k = Sub (far, j)\nkk = Mul (k, k)\nplace = Add (kk, i)", 3989),
+    ],
+)
+def test_lanes_outside_their_row_read_nothing_beyond_the_scores(place, count, grids, rng):
+    """With --fences: the lanes of a row that has begun later, or has ended, are at no column."""
+    feed = {n: rng.normal(size=size).astype(np.float32) for n, size in
+            (("row0", 64), ("scores", count))}  # fmt: skip
+    check(PICKED.replace("PLACE", place), feed)
+    assert grids

@@ -8,6 +8,7 @@ import pytest
 import treadle
 from tests.jit.native import check, check_uncalled, escapes
 from tests.values import assert_same
+from treadle.errors import RunError
 from treadle.jit.kernel.ir import MatMul
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime import region_compiler
@@ -160,6 +161,23 @@ def test_products_of_a_large_known_matrix(
     check_uncalled(text.replace("ROWS", str(rows)), feeds, head=HEAD_21)
     ops = [node.op for kernel in made for node in all_nodes(kernel.main)]
     assert (MatMul(of_bytes=True) in ops) == has_byte_products
+
+
+def test_bytes_of_rows_whose_length_is_declared_open(rng, monkeypatch):
+    monkeypatch.setattr(region_compiler, "has_byte_products", lambda: True)
+    numbers = ",".join(map(str, rng.integers(-128, 128, 64 * 80)))
+    text = KNOWN.replace("NUMBERS", numbers).replace("ORIGIN", "0").replace("RIGHT", "int8")
+    text = text.replace("LEFT[ROWS,64]", "uint8[ROWS,K]").replace("LEFT", "uint8")
+    options = treadle.SessionOptions()
+    options.compile = "eager"
+    model = HEAD_21 + text.replace("ROWS", "3")
+    made = treadle.InferenceSession(model, options, engines=("jit", "interp"))
+    feed = {"n": np.array(2), "a": rng.integers(0, 256, (3, 64), np.uint8), "z": np.uint8(5)}
+    known = np.array(numbers.split(","), np.int64).reshape(64, 80)
+    (found,) = made.run(None, feed)
+    assert np.array_equal(found, 2 * ((feed["a"].astype(np.int64) - 5) @ known))
+    with pytest.raises(RunError, match="32 and 64"):
+        made.run(None, {**feed, "a": feed["a"][:, :32]})
 
 
 PRODUCT = """g (int64 n, uint8[3,6] a, float s, uint8 z, int8[6,6] b, float t, int8 y, float u)

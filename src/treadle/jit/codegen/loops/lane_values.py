@@ -15,7 +15,7 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Indices
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import FunctionBuilder
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I8, I32, I64, memory_type, register_type, undefined
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import (
@@ -78,22 +78,26 @@ class LaneValues:
         dtypes = tuple(operand.dtype for operand in node.operands)
         return apply(dtypes, node.dtype, *map(self.of, node.operands))
 
+    def index(self, node: Node, extent: Index) -> Any:
+        """The index along an axis of this extent that a node is in each lane, in int64."""
+        return functions.cast(self.context.builder, self.of(node), node.dtype, DType.INT64)
+
     def _gathered(self, node: Node, op: Take | Gather) -> Any:
         """The element of each lane at its computed index, which is in range."""
-        access, b, (data, *indices) = (
-            self.context.access,
-            self.context.builder.builder,
-            node.operands,
-        )
+        access, b = self.context.access, self.context.builder.builder
+        data, *indices = node.operands
         axes = op.axes if isinstance(op, Gather) else (0,)
+        places = [
+            a if isinstance(a, Axis) else self.index(indices[a], extent)
+            for a, extent in zip(axes, access.shape(data), strict=True)
+        ]
         found = undefined(self.vector(register_type(node.dtype)))
-        vectors = [self.of(index) for index in indices]
         for lane in range(self.lanes):
             number = llvm.Constant(I32, lane)
-            at = [b.extract_element(each, number) for each in vectors]
-            pairs = zip(at, indices, strict=True)
-            at = [functions.cast(self.context.builder, v, i.dtype, DType.INT64) for v, i in pairs]
-            place = tuple(access.along(a, ()) if isinstance(a, Axis) else at[a] for a in axes)
+            place = tuple(
+                access.along(a, ()) if isinstance(a, Axis) else b.extract_element(a, number)
+                for a in places
+            )
             found = b.insert_element(found, access.read(data, place), number)
         return found
 

@@ -27,7 +27,7 @@ from treadle.jit.codegen import iteration_limit, memory_limit
 from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import NOT_VECTORIZED
+from treadle.jit.codegen.function_builder import NOT_VECTORIZED, Index
 from treadle.jit.codegen.fused_nest import Stacked
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.loops.lane_values import LaneValues, lane_numbers, shifted
@@ -62,6 +62,12 @@ class _Rows(LaneValues):
     def type_of(self, dtype: DType) -> Any:
         """The type of values of this type."""
         return self.vector(register_type(dtype))
+
+    def index(self, node: Node, extent: Index) -> Any:
+        """The index of each lane; in range, too, where the lane is outside its row."""
+        w, found = self.context.builder, super(_Rows, self).index(node, extent)
+        last = self.many(w.index(w.add(extent, -1)))
+        return w.intrinsic("llvm.umin", found.type, found, last)
 
     def own(self, node: Node) -> Any:
         """The column of each row."""

@@ -142,7 +142,7 @@ def _byte_product(builder: KernelBuilder, left: Centred, right: _ByteMatrix) -> 
     words = np.ascontiguousarray(grouped.transpose(0, 2, 1)).view("<i4")[..., 0]
     given, zero = _unsigned(builder, left)
     made = product(
-        builder, _words(builder, given), builder.constant(words.astype(np.int32)), _OF_BYTES
+        builder, _words(builder, given, rows), builder.constant(words.astype(np.int32)), _OF_BYTES
     )
     if zero is not None:
         sums = builder.constant(right.numbers.sum(axis=0, dtype=np.int32))
@@ -166,10 +166,9 @@ def _unsigned(builder: KernelBuilder, left: Centred) -> tuple[Node, Node | None]
     return moved, offset if left.zero is None else builder.map("add", left.zero, offset)
 
 
-def _words(builder: KernelBuilder, node: Node) -> Node:
-    """Four bytes of a row in each int32, the first in its lowest bits."""
-    *outer, inner = node.shape
-    assert isinstance(inner, int)
+def _words(builder: KernelBuilder, node: Node, inner: int) -> Node:
+    """Four bytes of each row of `inner` bytes in each int32, the first in its lowest bits."""
+    outer = node.shape[:-1]
     shape, last = (*outer, inner // _WORD), len(outer)
 
     def one(number: int) -> Node:
