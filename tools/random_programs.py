@@ -10,7 +10,8 @@ are regions of onnxruntime's. Seeds run in child processes; what the log has is 
     python -m tools.random_programs --edges --seeds 0 1000 --log build/edges.jsonl
 
 runs small loops at the edges of the native engine's strategies (`tools/edge_programs`),
-native against interp: every element is the same.
+native against interp, between protected pages: every element is the same, and nothing is read
+beyond an array.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import treadle
+from tests.jit.fenced_memory import fence_kernels, fence_starts, fenced_arrays
 from tests.strategies import Program, programs
 from tests.strategies.wild import lying
 from tests.values import differences
@@ -162,7 +165,22 @@ def _unlike(found: list[Any] | str, wanted: list[Any] | str) -> str:
 
 def _child(first: int, last: int, *, edges: bool) -> None:
     warnings.simplefilter("error", InternalCompilerWarning)
+    with fenced() if edges else nullcontext():
+        _run(first, last, edges=edges)
+
+
+@contextmanager
+def fenced() -> Iterator[None]:
+    """Run with protected pages around every array."""
+    fence_kernels()
+    with fenced_arrays():
+        yield
+
+
+def _run(first: int, last: int, *, edges: bool) -> None:
     for number in range(first, last):
+        if edges:
+            fence_starts(starts=number % 2 == 1)
         print(json.dumps({"begun": number}), flush=True)
         for turn, line in enumerate(_of_edges(number) if edges else _of_seed(number)):
             print(json.dumps({"seed": number, "turn": turn, **line}), flush=True)

@@ -2,9 +2,10 @@
 
     block = page of its own figures, page that faults, the memory, page that faults
 
-The memory ends where the page behind it begins. A read or write beyond it, or of a block that was
-given back, ends the process at once. The functions are native: numpy gives memory back in the
-middle of anything, with an exception on its way too, where no Python function may be called.
+The memory ends where the page behind it begins, or begins where the page before it ends
+(`fence_starts`). A read or write beyond it, or of a block that was given back, ends the process at
+once. The functions are native: numpy gives memory back in the middle of anything, with an exception
+on its way too, where no Python function may be called.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from treadle.jit.host import array_memory
 from treadle.jit.toolchain import symbols
 
 _TEXT = """
+@end.mask = global i64 -1
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @mprotect(ptr, i64, i32)
 declare i32 @munmap(ptr, i64)
@@ -50,7 +52,9 @@ made:
   %size.at = getelementptr i64, ptr %first, i64 1
   store i64 %length, ptr %first
   store i64 %size, ptr %size.at
-  %before = sub i64 %room, %size
+  %left = sub i64 %room, %size
+  %mask = load i64, ptr @end.mask
+  %before = and i64 %left, %mask
   %place = getelementptr i8, ptr %data, i64 %before
   ret ptr %place
 back:
@@ -181,6 +185,12 @@ def fence_kernels() -> None:
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols.SYMBOLS["page_free"])
     library = SimpleNamespace(free=free)
     array_memory._library = lambda: library
+
+
+def fence_starts(*, starts: bool) -> None:
+    """From now on blocks begin at a protected page; or end at one, as they do at first."""
+    mask = ctypes.c_int64.from_address(_engine().get_global_value_address("end.mask"))
+    mask.value = 0 if starts else -1
 
 
 @contextmanager

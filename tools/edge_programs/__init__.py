@@ -18,6 +18,7 @@
     resized     arrays that change their extents from iteration to iteration
     counted     counters and flags that are carried, choices by them, and rows that are collected
     indexed     elements read and written at numbers that the iterations compute
+    picked      a loop in a loop whose cells read a table at numbers made of both counters
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
@@ -32,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tools.edge_programs.counters import counted, indexed
+from tools.edge_programs.counters import counted, indexed, picked
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
 from tools.edge_programs.matrices import chosen, layers, products
@@ -49,7 +50,7 @@ FAMILIES: Mapping[str, Family] = {
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
-    "indexed": indexed,
+    "indexed": indexed, "picked": picked,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

@@ -128,3 +128,47 @@ def _index(body: Lines, steps: int = 2) -> str:
             calls = {"k": f"Add ({name}, k)"}
             name = body.add(calls.get(operator, f"{operator} ({name}, {constant})"))
     return name
+
+
+_PLACES = (
+    ("Mul ({j}, {j})", lambda i, j: j * j), ("Add ({i}, {j})", lambda i, j: i + j),
+    ("Abs ({d})", lambda i, j: abs(i - j)), ("Mul ({d}, {d})", lambda i, j: (i - j) ** 2),
+    ("Add ({j2}, {i})", lambda i, j: 2 * j + i), ("Sub ({far}, {j})", lambda i, j: 200 - j),
+    ("Mod ({j2}, {three})", lambda i, j: 2 * j % 3), ("Max ({i}, {j})", np.maximum),
+)  # fmt: skip
+
+
+def picked(lines: Lines) -> tuple[Feeds, Kinds]:
+    """A loop in a loop whose cells read a table at numbers made of both counters.
+
+    The table has as many elements as are read, or one less.
+    """
+    chance, outer, inner = lines.chance, lines.inner(), lines.inner()
+    rows, columns = chance.choice((*TRIPS[1:], 33)), chance.choice((*EXTENTS, 64, 90))
+    place, formula = chance.choice(_PLACES)
+    most = int(formula(*np.indices((rows, columns))).max())
+    feeds = {
+        "above": numbers(chance, columns), "left": numbers(chance),
+        "table": numbers(chance, most + chance.choice((1, 1, 1, 1, 0))),
+    }  # fmt: skip
+    places = {
+        "i": "i", "j": "j", "d": inner.add("Sub (i, j)"), "j2": inner.add("Mul (j, number2)"),
+        "far": inner.add(_constant(200, "int64")), "three": inner.add(_constant(3, "int64")),
+    }  # fmt: skip
+    at = inner.add(place.format(**places))
+    row = chance.choice(("row", outer.shifted("row", "zero")))
+    values = [inner.add(f"Gather (table, {at})"), inner.add(f"Gather ({row}, j)"), "w"]
+    after = inner.mixed(values, chance.choice((3, 5)))
+    go, on = (body.add(f"Identity ({name})") for body, name in ((inner, "go"), (outer, "on")))
+    cell = inner.add(f"Identity ({after})")
+    trips = [lines.add(_constant(number, "int64")) for number in (rows, columns)]
+    outer.written.append(
+        f'last, made = Loop ({trips[1]}, "", left) <body = c (int64 j, bool go, float w) =>'
+        f" (bool {go}, float {after}, float {cell}) {{\n  {inner}\n  }}>"
+    )
+    out = outer.add("Identity (made)")
+    lines.written.append(
+        f'o, y = Loop ({trips[0]}, "", above) <body = b (int64 i, bool on, float[{columns}] row)'
+        f" => (bool {on}, float[{columns}] made, float[{columns}] {out}) {{\n  {outer}\n  }}>"
+    )
+    return feeds, {"o": 1, "y": 2}
