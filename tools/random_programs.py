@@ -45,6 +45,8 @@ from treadle.report import engine_counts
 
 PER_SEED = 20
 _SECONDS = 600
+_EVERY_EAGER = 3
+"""Of so many edge programs, the code of one is made before its feeds are known."""
 _WAYS: Mapping[str, tuple[str, ...] | None] = {
     "interp": ("interp",),
     "default": None,
@@ -120,10 +122,15 @@ def compared(program: Program, chance: random.Random) -> dict[str, Any]:
     return {**line, "program": repr(program), "source": str(source)} if wrong else line
 
 
-def compared_edges(program: EdgeProgram) -> dict[str, Any]:
-    """What interp and native code said of a program, as a line of the log."""
+def compared_edges(program: EdgeProgram, *, is_eager: bool) -> dict[str, Any]:
+    """What interp and native code said of a program, as a line of the log.
+
+    `is_eager`: the code is made before the feeds are known, for extents as they are declared.
+    """
+    options = treadle.SessionOptions()
+    options.compile = "eager" if is_eager else "first_run"
     wanted, _ = _answer(program.text, program.feeds, _WAYS["interp"])
-    found, _ = _answer(program.text, program.feeds, _WAYS["native"], _FREE)
+    found, _ = _answer(program.text, program.feeds, _WAYS["native"], _FREE, options)
     wrong = {"native": line} if (line := _unequal(found, wanted)) else {}
     said = wanted if isinstance(wanted, str) else "answers"
     line = {"form": program.family, "interp": said, "regions": 0, "wrong": wrong}
@@ -142,11 +149,12 @@ def _answer(
     feeds: Mapping[str, np.ndarray],
     engines: tuple[str, ...] | None,
     limits: treadle.RunOptions = _LIMITS,
+    options: treadle.SessionOptions | None = None,
 ) -> tuple[list[Any] | str, int]:
     """The outputs, or the name of the error; and how many regions onnxruntime loaded."""
     loaded = 0
     try:
-        session = treadle.InferenceSession(source, engines=engines)
+        session = treadle.InferenceSession(source, options, engines=engines)
         loaded = engine_counts(session._plain.plan).get("onnxruntime", 0)
         for _ in range(2):
             found = session.run(None, dict(feeds), limits)
@@ -197,7 +205,8 @@ def _of_seed(number: int) -> Iterator[dict[str, Any]]:
 
 def _of_edges(number: int) -> Iterator[dict[str, Any]]:
     for turn in range(PER_SEED):
-        yield compared_edges(edge_program(number * PER_SEED + turn))
+        program = edge_program(number * PER_SEED + turn)
+        yield compared_edges(program, is_eager=turn % _EVERY_EAGER == 0)
 
 
 def _lines(first: int, last: int, *, edges: bool) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ SEEDS = range(64)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_native_equals_interp(seed: int) -> None:
-    line = compared_edges(edge_program(seed))
+    line = compared_edges(edge_program(seed), is_eager=seed % 2 == 1)
     assert line["wrong"] == {}
     assert line["interp"] in ("answers", "KernelError"), "an index may be out of range"
 

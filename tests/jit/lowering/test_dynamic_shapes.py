@@ -227,6 +227,21 @@ def test_ten_thousand_runs_hold_no_more_memory(rng: np.random.Generator):
     assert len(outcomes(session)) == 1
 
 
+@pytest.mark.parametrize(("axis", "shape"), [(0, "T,P"), (1, "P,T")])
+def test_rows_stacked_from_the_last_whose_extent_the_body_computes(axis, shape, rng):
+    text = f"""g (float[T,8] x) => (float[{shape}] y) {{
+      y = Scan <num_scan_inputs = 1, scan_output_directions = [1], scan_output_axes = [{axis}],
+        body = b (float[8] e) => (float[P] y) {{
+          is_set = Cast <to = 9> (e)
+          y = Compress <axis = 0> (e, is_set)
+        }}> (x)
+    }}"""
+    feeds = [floats(rng, n, 8) for n in (1, 2, 40, 500)]
+    for x in feeds:
+        x[:, ::3] = 0
+    check(text, *({"x": x} for x in feeds))
+
+
 @pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 9)])
 def test_data_dependent_extents_of_nonzero_and_compress(shape, rng):
     axes = ",".join(map(str, shape))

@@ -157,7 +157,8 @@ def _with_masks(found: Parallelism, nest: Nest, vector_bytes: int) -> Parallelis
 def is_narrow(node: Node) -> bool:
     """Whether a Concat has short rows, which are written at once, each of all operands."""
     is_last = op_of(node, Concat).axis == len(node.shape) - 1
-    return is_last and node.is_static and node.shape[-1] in _NARROW
+    are_static = all(each.is_static for each in (node, *node.operands))
+    return is_last and are_static and node.shape[-1] in _NARROW
 
 
 def _of_nest(nest: Nest, order: MemoryOrder, threshold: int) -> Parallelism:

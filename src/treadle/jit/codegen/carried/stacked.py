@@ -99,8 +99,10 @@ class StackedOutput:
         assert self.scratch is not None
         assert self.growing is not None
         with w.rarely(b.icmp_signed(">=", index, b.load(self.rows, typ=I64))):
-            twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
-            more = larger_of(w, twice, w.index(self.growing.items))
+            more = self.limit
+            if self.growing.items is not None:
+                twice = b.shl(b.load(self.rows, typ=I64), w.index(1))
+                more = larger_of(w, twice, w.index(self.growing.items))
             reserve(context, self.scratch, (more, *shape), self.part.dtype, keep=True)
             b.store(more, self.rows)
 

@@ -36,7 +36,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
         return
     distribution = context.schedule.distributed.get(node)
     if isinstance(found, Panels) and distribution is not None:
-        _emit_ahead(context, node, found, distribution)
+        _emit_ahead(context, node, found, distribution, inner)
         return
     buffer = allocate(context, node)
     match found:
@@ -84,7 +84,7 @@ def _emit_by_rows(
 
 
 def _emit_ahead(
-    context: CodegenContext, node: Node, found: Panels, distribution: Distribution
+    context: CodegenContext, node: Node, found: Panels, distribution: Distribution, inner: Index
 ) -> None:
     """Compute the products of many iterations when due; that of this iteration is among them."""
     made = batched_matmul.BatchedProducts(context, node, distribution)
@@ -92,7 +92,7 @@ def _emit_ahead(
     with context.builder.builder.if_then(made.is_due()), context.access.scope():
         emit_product(context, Product(
             op_of(node, MatMul), node.dtype, made.count(),
-            static_shape(left)[-1], static_shape(node)[-1],
+            inner, static_shape(node)[-1],
             lambda row: made.row(left, row),
             lambda k, column: right((k, column)),
             lambda row, column: context.access.address(made.all, (row, column)),

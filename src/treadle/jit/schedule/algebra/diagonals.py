@@ -96,7 +96,7 @@ def _delayed(item: Node) -> _Delayed | None:
         return None
     border, data = whole.operands
     first = 0
-    if data.size < row.size and _is_part(data):
+    if data.is_static and data.size < row.size and _is_part(data):
         first, (data,) = _start(data), data.operands
     has_room = data.is_static and first + row.size <= data.size
     return _Delayed(item, border, data, first) if border.shape == (1,) and has_room else None

@@ -36,7 +36,7 @@ def _is_cut_out(state: Node, after: Node) -> bool:
     (row,) = after.operands
     if not isinstance(row.op, Concat) or len(row.operands) != 2 or state not in row.operands:
         return False
-    if not row.is_static or row.operands[0] is row.operands[1]:
+    if row.operands[0] is row.operands[1] or not all(n.is_static for n in (row, *row.operands)):
         return False
     first = 0 if row.operands[1] is state else static_shape(row)[row.op.axis] - _length(state, row)
     starts = (first if k == row.op.axis else 0 for k in range(len(state.shape)))

@@ -19,20 +19,26 @@ _FIRST_ITEMS = 64
 class Growing:
     """A stacked output whose extents only the loop tells.
 
-    Its memory has room for `items` at first, and doubles when it is full.
+    Its memory has room for `items` at first, and doubles when it is full. None: it has room for all
+    iterations, of which the first writes its item behind those of the others.
     """
 
-    items: int
+    items: int | None
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
+        if self.items is None:
+            return "made in the first iteration, with room for all items"
         return f"grows, with room for {self.items} items at first"
 
 
 def growing_results(storage: StorageMap) -> dict[Node, Growing]:
     """The stacked outputs whose extents are known after their loop, but not before."""
-    stacked = (node for node in storage.storage_of if stack_of(node) is not None)
-    return {node: Growing(_FIRST_ITEMS) for node in stacked if grows(node)}
+    stacks = ((node, stack_of(node)) for node in storage.storage_of)
+    return {
+        node: Growing(None if stack.reverse else _FIRST_ITEMS)
+        for node, stack in stacks if stack is not None and grows(node)
+    }  # fmt: skip
 
 
 def gapped_elements(loops: Iterable[Node], kernel: Kernel, storage: StorageMap) -> Iterator[Node]:
