@@ -35,9 +35,15 @@ def lost_axes(step: ir.Loop, operands: Sequence[Node | None]) -> ChangingAxes:
 
 
 def _is_lost(old: ir.Dim, new: ir.Dim, last: ir.Dim) -> bool:
-    """Whether an extent was known, and is another in the loop, or unknown after an iteration."""
+    """Whether an extent was known, and is another in the loop, or unknown after an iteration.
+
+    A symbol, or 1, may be lost because a run could feed extents that broadcast to others. Those of
+    this run are known when the body is lowered.
+    """
     if isinstance(old, ir.Range | None) or old == new:
         return False
+    if old == 1 or not isinstance(old, int):
+        return isinstance(new, ir.Expression)
     return isinstance(new, ir.Range | ir.Expression | None) or isinstance(last, ir.Range | None)
 
 
