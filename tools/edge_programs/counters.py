@@ -17,7 +17,7 @@ def counted(lines: Lines) -> tuple[Feeds, Kinds]:
     chance, body = lines.chance, lines.inner()
     trips = chance.choice((*TRIPS, 33, 300))
     feeds = {"n": np.array(trips, np.int64), "first": np.array(chance.randrange(-2, 4), np.int64),
-             "s": numbers(chance, 4), "w": numbers(chance, 4),
+             "s": numbers(chance, chance.choice((4, 4, 4, 1))), "w": numbers(chance, 4),
              "x": numbers(chance, max(trips, 1), 4)}  # fmt: skip
     kind = chance.choice(("int64", "int64", *_TYPES))
     start = chance.choice((0, 0, 1, 5, 120)), chance.choice((0, 1))
@@ -39,9 +39,9 @@ def counted(lines: Lines) -> tuple[Feeds, Kinds]:
     trip = '""' if form == "while" else "n"
     lines.written.append(
         f'o, count, last, rows, y = Loop ({trip}, "", {chance.choice("sw")}, {begin}, {is_set},'
-        f" {given}) <body = f (int64 i, bool go, float[4] a, {kind} c, bool set, float[P,4] r) =>"
-        f" (bool {end}, float[4] {after}, {kind} {moved}, bool {flag}, float[Q,4] {kept},"
-        f" float[4] {out}) {{\n  {body}\n  }}>"
+        f" {given}) <body = f (int64 i, bool go, float[A] a, {kind} c, bool set, float[P,4] r) =>"
+        f" (bool {end}, float[B] {after}, {kind} {moved}, bool {flag}, float[Q,4] {kept},"
+        f" float[C] {out}) {{\n  {body}\n  }}>"
     )
     lines.written.append("counted = Cast <to = 7> (count)")
     kinds: Kinds = {"o": 1, "counted": ("int64", 0), "last": ("bool", 0), "rows": 2, "y": 2}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from treadle import ir
 from treadle.ir import DType
@@ -36,13 +37,12 @@ from treadle.jit.lowering.boxing import (
     unboxed,
 )
 from treadle.jit.lowering.changing_dims import ChangingAxes, changing_axes, lost_axes
-from treadle.jit.lowering.loop_body import LoopBody, add_parameters
+from treadle.jit.lowering.loop_body import Given, LoopBody, add_parameters
+from treadle.jit.lowering.loop_peeling import is_broadcast_once, lower_peeled
 from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
 from treadle.jit.lowering.operands import native_operands, present_operands, scalar
 from treadle.jit.lowering.sequences.uniform import emptied, empty
 from treadle.jit.lowering.zero_trip import is_known_symbol, known_symbols
-
-Given = Sequence[Node | None]
 
 
 def lower_loop(
@@ -51,8 +51,23 @@ def lower_loop(
     """The results of a Loop node; `given` are (trip?, condition?, *operands).
 
     The body is lowered for carried values of fixed shapes; if it changes a shape, it is lowered
-    again with that extent dynamic, and with a value boxed if it has no native form.
+    again with that extent dynamic, and with a value boxed if it has no native form. If the first
+    iteration broadcasts the values, and no other changes a shape, it is peeled off.
     """
+    found = _lowered(builder, step, given, lower)
+    assert found is not None
+    return found
+
+
+def _lowered(
+    builder: LoweringBuilder,
+    step: ir.Loop,
+    given: Given,
+    lower: LowerBlock,
+    *,
+    is_peeled: bool = False,
+) -> Sequence[Node] | None:
+    """The results; `is_peeled`: of all iterations but the first, None if one changes a shape."""
     trip, condition, *operands = given
     trip, condition = (
         native_operands(builder, trip, step.trip),
@@ -67,7 +82,8 @@ def lower_loop(
     boxed_states, learnt = _held(builder, step, operands), set[int]()
     mark = builder.mark()
     for _ in range(_most_tries(operands)):
-        made = LoopBody(Block("body", builder.block, is_loop=True), boxed_states)
+        block = Block("body", builder.block, is_loop=True)
+        made = LoopBody(block, boxed_states, first=int(is_peeled))
         try:
             _write(builder, made, step, operands, changing, lower)
         except WrongElementGuess as mistake:
@@ -81,7 +97,15 @@ def lower_loop(
         )
         if more_changing <= changing and not_native <= boxed_states:
             break
+        if is_peeled:
+            return None
+        can_peel = not changing and is_broadcast_once(builder, step, made)
         builder.back(mark)
+        if can_peel:
+            rest = partial(_lowered, builder, step, lower=lower, is_peeled=True)
+            found = lower_peeled(builder, step, (trip, condition, *operands), count, lower, rest)
+            if found is not None:
+                return found
         changing, boxed_states = changing | more_changing, boxed_states | not_native
     else:
         raise Declined("the shapes of the carried values change in every attempt to lower the body")
@@ -106,7 +130,7 @@ def lower_loop(
             results.append(nothing(builder) if rows is None else _held_stack(builder, rows, role))
             continue
         results.append(part := next(stacks))
-        if is_read and not is_known_symbol(step, 1 + k, element, symbols):
+        if is_read and not (is_peeled or is_known_symbol(step, 1 + k, element, symbols)):
             _expect_some(builder, part.shape[role.axis % len(part.shape)])
     return results
 

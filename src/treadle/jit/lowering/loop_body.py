@@ -37,7 +37,8 @@ class LoopBody:
     `nodes` are those of its parameters, `states` and `initials` its carried arguments and their
     initial values, `nexts` their next values. `boxed_states` are the numbers of the boxed ones.
     `elements` are to be stacked: those with a native form have `stacks`; boxed ones are collected
-    in lists, which are carried values with the numbers `rows`.
+    in lists, which are carried values with the numbers `rows`. `first` is the number of the first
+    iteration.
     """
 
     block: Block
@@ -51,6 +52,7 @@ class LoopBody:
     elements: list[Node] = field(default_factory=list)
     stacks: list[Stack] = field(default_factory=list)
     rows: dict[int, int] = field(default_factory=dict)
+    first: int = 0
 
 
 def add_parameters(
@@ -62,7 +64,9 @@ def add_parameters(
         match role:
             case ir.Iteration():
                 shape = (1,) * ir.declared_rank(step, index)
-                made.nodes.append(builder.param(InductionVar(), DType.INT64, shape))
+                number = builder.param(InductionVar(), DType.INT64, shape)
+                moved = builder.map("add", number, builder.scalar(made.first, DType.INT64))
+                made.nodes.append(moved if made.first else number)
             case ir.Condition():
                 rank = ir.declared_rank(step, index)
                 made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))

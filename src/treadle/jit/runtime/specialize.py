@@ -5,7 +5,7 @@ Trip counts, and lengths of axes that only top-level loops slice, are not part o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -311,20 +311,26 @@ def _written(
 
 def trip_count_inputs(kernel: Kernel) -> dict[SymbolicDim, int]:
     """The extents that are trip counts, max(input, 0), and their inputs."""
-    found: dict[SymbolicDim, int] = {}
+    counts = ((extent, _input_of(count)) for extent, count in _trip_counts(kernel))
+    return {extent: position for extent, position in counts if position is not None}
+
+
+def counting_inputs(kernel: Kernel) -> set[int]:
+    """The inputs that are trip counts, also of loops whose first iteration is peeled off."""
+    counts = [count for _, count in _trip_counts(kernel)]
+    counts += [count.operands[0] for count in counts if count.op == Elementwise("sub")]
+    return {position for count in counts if (position := _input_of(count)) is not None}
+
+
+def _trip_counts(kernel: Kernel) -> Iterator[tuple[SymbolicDim, Node]]:
+    """The extents of loops that are max(count, 0), and the counts."""
     for node in all_nodes(kernel.main):
         extent = node.op.extent if isinstance(node.op, LoopNode) else None
         source = extent.source if isinstance(extent, SymbolicDim) else None
-        if (
-            isinstance(extent, SymbolicDim)
-            and source is not None
-            and source.op == Elementwise("max")
-        ):
+        if isinstance(extent, SymbolicDim) and source and source.op == Elementwise("max"):
             count, least = source.operands
-            position = _input_of(count)
-            if position is not None and isinstance(least.op, Constant) and least.op.array == 0:
-                found[extent] = position
-    return found
+            if isinstance(least.op, Constant) and least.op.array == 0:
+                yield extent, count
 
 
 def _input_of(node: Node) -> int | None:

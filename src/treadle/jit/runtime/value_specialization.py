@@ -13,7 +13,7 @@ import numpy as np
 
 from treadle.jit.kernel.ir import HostCall, Input, Kernel, Loop, Node, SymbolicDim
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.runtime.specialize import Signature, trip_count_inputs
+from treadle.jit.runtime.specialize import Signature, counting_inputs, trip_count_inputs
 
 _MAX_ELEMENTS = 16
 """The number of elements of an input for whose values kernels are made."""
@@ -65,13 +65,13 @@ class ValueSpecialization:
 
 
 def _shaping(kernel: Kernel) -> Iterator[int]:
-    counts = trip_count_inputs(kernel)
+    counts, counting = trip_count_inputs(kernel), counting_inputs(kernel)
     extents = {
         e for node in all_nodes(kernel.main) for e in node.shape if isinstance(e, SymbolicDim)
     }
     for extent in extents:
         if extent.source is not None and extent not in counts:
-            yield from set(_inputs(extent.source)) - set(counts.values())
+            yield from set(_inputs(extent.source)) - counting
 
 
 def _inputs(source: Node) -> Iterator[int]:
