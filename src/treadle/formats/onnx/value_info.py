@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import onnx
 
@@ -20,14 +21,30 @@ def read_value(info: onnx.ValueInfoProto) -> Value:
 
 def read_claim(info: onnx.ValueInfoProto) -> Declaration:
     """The declaration in an entry; parts that the IR cannot express are kept verbatim."""
-    try:
-        type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
-    except LoadError as problem:
-        raise LoadError(f'the declaration of "{info.name}": {problem}') from None
+    type_, is_exact = None, True
+    if info.HasField("type"):
+        try:
+            type_, is_exact = _read_type(info.type.SerializeToString())
+        except LoadError as problem:
+            raise LoadError(f'the declaration of "{info.name}": {problem}') from None
     claim = Declaration(type_, info.doc_string, metadata_of(info))
-    if write_claim(info.name, claim) == info:
+    if is_exact and write_claim(info.name, claim) == info:
         return claim
     return replace(claim, kept=info.SerializeToString())
+
+
+@lru_cache(1024)
+def _read_type(data: bytes) -> tuple[Type | None, bool]:
+    """The type that a serialized TypeProto declares, and whether it expresses all of it."""
+    proto = onnx.TypeProto.FromString(data)
+    type_ = ops.type_from_proto(proto)
+    return type_, type_ is not None and _written_type(type_) == proto
+
+
+@lru_cache(1024)
+def _written_type(type_: Type) -> onnx.TypeProto:
+    """The TypeProto of a type, to be copied: most values of a model share a few types."""
+    return ops.type_to_proto(type_)
 
 
 def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
@@ -41,7 +58,7 @@ def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
         return info
     info = onnx.ValueInfoProto(name=name)
     if claim.type is not None:
-        info.type.CopyFrom(ops.type_to_proto(claim.type))
+        info.type.CopyFrom(_written_type(claim.type))
     if claim.doc:
         info.doc_string = claim.doc
     write_metadata(claim.metadata, info)
