@@ -21,24 +21,15 @@ def read_value(info: onnx.ValueInfoProto) -> Value:
 
 def read_claim(info: onnx.ValueInfoProto) -> Declaration:
     """The declaration in an entry; parts that the IR cannot express are kept verbatim."""
-    type_, is_exact = None, True
-    if info.HasField("type"):
-        try:
-            type_, is_exact = _read_type(info.type.SerializeToString())
-        except LoadError as problem:
-            raise LoadError(f'the declaration of "{info.name}": {problem}') from None
-    claim = Declaration(type_, info.doc_string, metadata_of(info))
-    if is_exact and write_claim(info.name, claim) == info:
+    try:
+        type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
+    except LoadError as problem:
+        raise LoadError(f'the declaration of "{info.name}": {problem}') from None
+    metadata = metadata_of(info)
+    claim = Declaration(type_, info.doc_string, metadata)
+    if write_claim(info.name, claim) == info:
         return claim
-    return replace(claim, kept=info.SerializeToString())
-
-
-@lru_cache(1024)
-def _read_type(data: bytes) -> tuple[Type | None, bool]:
-    """The type that a serialized TypeProto declares, and whether it expresses all of it."""
-    proto = onnx.TypeProto.FromString(data)
-    type_ = ops.type_from_proto(proto)
-    return type_, type_ is not None and _written_type(type_) == proto
+    return Declaration(type_, info.doc_string, metadata, info.SerializeToString())
 
 
 @lru_cache(1024)
@@ -54,7 +45,7 @@ def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
         info.ParseFromString(claim.kept)
         info.name = name
         if ops.type_from_proto(info.type) != claim.type and claim.type is not None:
-            info.type.CopyFrom(ops.type_to_proto(claim.type))
+            info.type.CopyFrom(_written_type(claim.type))
         return info
     info = onnx.ValueInfoProto(name=name)
     if claim.type is not None:
