@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View, op_of
-from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
+from treadle.jit.kernel.rebuild import Rebuild, write_branch
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.kernel.traversal import all_nodes
 
@@ -22,7 +22,7 @@ def with_selects(kernel: Kernel) -> Kernel:
     if not any(_is_small(node) for node in all_nodes(kernel.main)):
         return kernel
     writer = _Selects()
-    return remove_dead_nodes(rebuilt(kernel, {Branch: writer.branch, Result: writer.result}))
+    return rewritten_once(kernel, {Branch: writer.branch, Result: writer.result})
 
 
 def _is_small(node: Node) -> bool:

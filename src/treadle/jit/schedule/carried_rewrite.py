@@ -109,15 +109,14 @@ class CarriedRewrite:
         body = rebuild.write_inside(op.body)
         self.around.pop()
         initials = self._apart(builder, op, made.initials)
-        outer, builder.block = builder.block, body
-        nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
-        rows = self._rows(rebuild, op)
-        builder.block = outer
+        with builder.inside(body):
+            nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
+            rows = self._rows(rebuild, op)
         states = [each for each in body.nodes if isinstance(each.op, CarriedArg)]
         states.sort(key=_number)
         stacks = tuple(each for k, each in enumerate(op.stacks) if k not in dropped)
         plain = replace(op, stacks=stacks)
-        whole = loop_with(rebuild, plain, body, tuple(states), tuple(nexts))
+        whole = loop_with(rebuild, plain, body, states, nexts)
         whole = replace(whole, stacks=(*whole.stacks, *rows.values()))
         loop = builder.add(whole, node.dtype, (), *given[:heads], *initials)
         for number, state in enumerate(op.states):

@@ -232,15 +232,14 @@ class _RowLoop:
     def _write_rows(self, rebuild: Rebuild) -> None:
         """A loop that computes a row of every operator in each iteration."""
         builder, found = rebuild.builder, self.between_loops
-        outer = builder.block
-        body = builder.block = Block("rows", outer, is_loop=True)
-        for node in found.rows:
-            self.items[node] = self._item(rebuild, node)
-        stacks = tuple(
-            Stack(builder.reshape(self.items[node], rebuild.shape(node)[1:]), 0, reverse=False)
-            for node in found.stacked
-        )
-        builder.block = outer
+        body = Block("rows", builder.block, is_loop=True)
+        with builder.inside(body):
+            for node in found.rows:
+                self.items[node] = self._item(rebuild, node)
+            stacks = tuple(
+                Stack(builder.reshape(self.items[node], rebuild.shape(node)[1:]), 0, reverse=False)
+                for node in found.stacked
+            )
         extent = rebuild.number(found.extent)
         op = Loop(body, False, False, extent, (), (), None, stacks, extent)
         made = builder.add(op, found.first.dtype, ())

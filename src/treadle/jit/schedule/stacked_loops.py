@@ -203,12 +203,11 @@ class _FusedLoop:
 
     def _both(self, rebuild: Rebuild) -> Node:
         one, other = self.ops
-        builder, outer = rebuild.builder, rebuild.builder.block
-        body = Block(other.body.name, outer, is_loop=True)
-        builder.block = body
-        rebuild.write(one.body)
-        rebuild.write(other.body)
-        builder.block = outer
+        builder = rebuild.builder
+        body = Block(other.body.name, builder.block, is_loop=True)
+        with builder.inside(body):
+            rebuild.write(one.body)
+            rebuild.write(other.body)
         stacks = tuple(
             replace(stack, element=rebuild.nodes[stack.element])
             for stack in (*one.stacks, *other.stacks)

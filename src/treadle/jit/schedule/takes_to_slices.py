@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -24,7 +23,8 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.access import affine_value
 
@@ -56,7 +56,7 @@ def with_scan_slices(kernel: Kernel) -> Kernel:
         return kernel
     writer = _Slices(found, loops, {node.home for node in found})
     rules = dict.fromkeys((Take, Gather, View), writer.row)
-    return remove_dead_nodes(rebuilt(kernel, {**rules, Loop: writer.loop}))
+    return rewritten_once(kernel, {**rules, Loop: writer.loop})
 
 
 def _place(node: Node, loop: Loop | None) -> _Place | None:

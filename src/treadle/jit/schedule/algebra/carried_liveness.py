@@ -28,7 +28,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, shape_operands
+from treadle.jit.kernel.traversal import all_nodes, loops_by_body, shape_operands
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 
 _OF_ITERATION = (CarriedArg, InductionVar, ScanSlice)
@@ -73,7 +73,7 @@ class _Liveness:
     @classmethod
     def of(cls, kernel: Kernel, loops: list[Node]) -> _Liveness:
         """The liveness of a kernel."""
-        found = cls({op_of(loop, Loop).body: loop for loop in loops})
+        found = cls(loops_by_body(loops))
         nodes = all_nodes(kernel.main)
         kept = (node for node in nodes if may_fail(node) or isinstance(node.op, Branch))
         waiting = [*kernel.results, *kept]

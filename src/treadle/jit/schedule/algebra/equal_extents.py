@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Elementwise, Guard, Kernel, Node, SymbolicDim
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, copied
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, dims_of
 
 
@@ -44,8 +44,7 @@ def with_equal_extents(kernel: Kernel) -> Kernel:
     if not pairs:
         return kernel
     writer = _Writer(pairs, {source: dim for source, dim in dims.items() if source in pairs})
-    rules = {Elementwise: writer.elementwise, Guard: writer.guard}
-    return remove_dead_nodes(rebuilt(kernel, rules))
+    return rewritten_once(kernel, {Elementwise: writer.elementwise, Guard: writer.guard})
 
 
 @dataclass(frozen=True, eq=False, slots=True)

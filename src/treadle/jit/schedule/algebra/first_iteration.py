@@ -31,7 +31,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, reads_of
+from treadle.jit.kernel.traversal import all_nodes, readers_of
 from treadle.jit.schedule.algebra.counters import WHOLE
 
 _Range = tuple[float, float]
@@ -91,10 +91,7 @@ def _rules(kernel: Kernel) -> Rules | None:
     }  # fmt: skip
     if not found:
         return None
-    readers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for read in reads_of([node]):
-            readers.setdefault(read, []).append(node)
+    readers = readers_of(nodes)
     results = {
         (node.operands[0], node.op.number) for node in {*readers, *kernel.results}
         if isinstance(node.op, Result)

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -40,7 +39,8 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, is_inside
 from treadle.jit.schedule.access import affine_value
 from treadle.jit.schedule.algebra.value_ranges import TooLong, ValueRanges
@@ -79,7 +79,7 @@ def with_early_index_checks(kernel: Kernel, *, may_assume: bool) -> Kernel:
     in_range = {*proven, *guarded}
     writer = _Writer(in_range, early, rows_before_updates(in_range, nodes))
     rules = {Take: writer.reader, Gather: writer.reader, Scatter: writer.reader, Loop: writer.loop}
-    made = remove_dead_nodes(rebuilt(kernel, rules))
+    made = rewritten_once(kernel, rules)
     return replace(made, assumes=True) if early else made
 
 

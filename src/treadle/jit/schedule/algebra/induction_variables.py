@@ -92,12 +92,9 @@ class _Counted:
             return write_loop(rebuild, node, op)
         given, builder = rebuild.operands(node), rebuild.builder
         self.extents[node] = count = self._count(rebuild, node)
-        body = rebuild.write_inside(op.body)
         plain = replace(op, has_trip=True, has_condition=False, next_condition=None)
-        states, nexts = (
-            tuple(rebuild.nodes[each] for each in part) for part in (op.states, op.nexts)
-        )
-        made = replace(loop_with(rebuild, plain, body, states, nexts), extent=count)
+        made = loop_with(rebuild, plain, rebuild.write_inside(op.body))
+        made = replace(made, extent=count)
         return builder.add(made, node.dtype, (), builder.dim(count), *given[op.heads :])
 
     def _count(self, rebuild: Rebuild, node: Node) -> Number:

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     CarriedArg,
     Concat,
@@ -34,7 +33,8 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.value_ranges import (
     FUNCTIONS,
@@ -95,7 +95,7 @@ def _narrowed(kernel: Kernel, wide: DType) -> Kernel:
     }
     if not types:
         return kernel
-    made = remove_dead_nodes(rebuilt(kernel, _Writer(wide, types).rules))
+    made = rewritten_once(kernel, _Writer(wide, types).rules)
     return replace(made, narrowed=kernel.narrowed + len(types))
 
 
@@ -337,5 +337,5 @@ class _Writer:
                 states[number], nexts[number] = self.made[state], self.made[after]
                 first = node.operands[heads + number]
                 given[heads + number] = self._operand(rebuild, first, dtype)
-        made = loop_with(rebuild, op, body, tuple(states), tuple(nexts))
+        made = loop_with(rebuild, op, body, states, nexts)
         return rebuild.builder.add(made, node.dtype, (), *given)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, Concat, Kernel, MatMul, Node, Take, op_of, static_shape
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, copied
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
 
 _MOST = 8
@@ -40,7 +40,7 @@ def with_picked_matrices(kernel: Kernel) -> Kernel:
     if not found:
         return kernel
     writer = _Writer(found)
-    return remove_dead_nodes(rebuilt(kernel, {Take: writer.take, MatMul: writer.product}))
+    return rewritten_once(kernel, {Take: writer.take, MatMul: writer.product})
 
 
 def _is_of_matrices(node: Node) -> bool:

@@ -15,9 +15,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, Kernel, Loop, Node, Number, Result, ScanSlice, Shape, op_of
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, stack_of
 from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.storage import TILE
@@ -32,7 +32,7 @@ def with_rows(kernel: Kernel) -> Kernel:
         return kernel
     writer = _Rows(items, stacks)
     rules = {ScanSlice: writer.item, Loop: writer.loop, Result: writer.result}
-    return remove_dead_nodes(rebuilt(kernel, rules))
+    return rewritten_once(kernel, rules)
 
 
 def _is_column(item: Node, op: ScanSlice) -> bool:
