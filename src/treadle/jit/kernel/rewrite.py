@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TypeVar
 
 from treadle.jit.kernel.dce import remove_dead_nodes
@@ -35,14 +36,26 @@ def rewritten_once(kernel: Kernel, rules: Rules | None) -> Kernel:
     return remove_dead_nodes(rebuilt(kernel, rules)) if rules else kernel
 
 
-def rewritten(kernel: Kernel, find: Callable[[Kernel], Rules | None]) -> Kernel:
-    """The kernel by the rules that `find` has for it; itself if it has none.
+def rewrite_pass(find: Callable[[Kernel], Rules | None]) -> Callable[[Kernel], Kernel]:
+    """The pass that rewrites a kernel by the rules that are found for it."""
 
-    Applied to the result too, until there are no more.
-    """
-    for _ in range(_MAX_ROUNDS):
-        rules = find(kernel)
-        if rules is None:
-            break
-        kernel = rewritten_once(kernel, rules)
-    return kernel
+    @wraps(find)
+    def run(kernel: Kernel) -> Kernel:
+        return rewritten_once(kernel, find(kernel))
+
+    return run
+
+
+def fixpoint_pass(find: Callable[[Kernel], Rules | None]) -> Callable[[Kernel], Kernel]:
+    """The pass that rewrites a kernel by the rules that are found for it, until there are none."""
+
+    @wraps(find)
+    def run(kernel: Kernel) -> Kernel:
+        for _ in range(_MAX_ROUNDS):
+            changed = rewritten_once(kernel, find(kernel))
+            if changed is kernel:
+                break
+            kernel = changed
+        return kernel
+
+    return run

@@ -24,7 +24,7 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds, keeps_order
 from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
@@ -33,12 +33,9 @@ from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 _MAX_PARTS = 16
 
 
-def with_simple_carried_values(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_simple_carried_values(kernel: Kernel) -> Rules | None:
     """The kernel with carried values in their simplest forms."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     forms = _forms(kernel)
     return CarriedRewrite(forms).rules if forms else None
 

@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of, stack_of, with_inside, yielded
 from treadle.jit.schedule.stacked_loops import counts_are_equal
 
@@ -44,12 +44,11 @@ _MOVABLE = (Concat, Elementwise, MatMul, Reduce, Reshape, Result, View)
 """Operations that may be computed later: they cannot fail, and call nothing."""
 
 
-def with_row_loops(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_row_loops(kernel: Kernel) -> Rules | None:
     """The kernel with such loops; itself if it needs none, or counts what its loops do."""
-    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
+    if kernel.counts_loops:
+        return None
     found = next(_found(kernel), None)
     if found is None:
         return None

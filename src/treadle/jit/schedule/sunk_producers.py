@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes
-from treadle.jit.kernel.rewrite import rewritten_once
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.kernel.traversal import (
     all_nodes,
@@ -65,13 +65,14 @@ Producers = Mapping[Node, Sequence[Slicing]]
 """The values that are computed item by item, with the items that are read."""
 
 
-def with_sunk_producers(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_sunk_producers(kernel: Kernel) -> Rules | None:
     """The kernel whose loops compute items of values that they alone slice; itself if none does."""
     sunk = producers(kernel).sunk
     if not sunk:
-        return kernel
+        return None
     writer = _Items(sunk)
-    return rewritten_once(kernel, {ScanSlice: writer.slice, Take: writer.take})
+    return {ScanSlice: writer.slice, Take: writer.take}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

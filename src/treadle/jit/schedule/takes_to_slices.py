@@ -24,7 +24,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
-from treadle.jit.kernel.rewrite import rewritten_once
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.access import affine_value
 
@@ -42,7 +42,8 @@ class _Place:
     rest: tuple[Axis, ...] | None = None
 
 
-def with_scan_slices(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_scan_slices(kernel: Kernel) -> Rules | None:
     """The kernel with scan slices for such rows; itself if it has none."""
     nodes = all_nodes(kernel.main)
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
@@ -53,10 +54,10 @@ def with_scan_slices(kernel: Kernel) -> Kernel:
         and (rows_read := _place(node, loops.get(node.home))) is not None
     }
     if not found:
-        return kernel
+        return None
     writer = _Slices(found, loops, {node.home for node in found})
     rules = dict.fromkeys((Take, Gather, View), writer.row)
-    return rewritten_once(kernel, {**rules, Loop: writer.loop})
+    return {**rules, Loop: writer.loop}
 
 
 def _place(node: Node, loop: Loop | None) -> _Place | None:

@@ -27,7 +27,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     op_of,
 )
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, loops_by_body, shape_operands
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
 
@@ -36,12 +36,9 @@ _DEEPEST = 8
 """How far next values are compared."""
 
 
-def with_live_carried_values(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_live_carried_values(kernel: Kernel) -> Rules | None:
     """The kernel with the carried values and stacked outputs that it needs, each once."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     loops = [node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     if not loops:
         return None

@@ -28,18 +28,15 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.counters import Counter, counter_of
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Collected, Form
 
 
-def with_stacked_outputs(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_stacked_outputs(kernel: Kernel) -> Rules | None:
     """The kernel with stacked outputs for such values; itself if it has none."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     readers: dict[Node, list[Node]] = {}
     for node in nodes:

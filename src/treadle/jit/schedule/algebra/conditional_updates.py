@@ -19,7 +19,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, Kernel, Loop, Node
 from treadle.jit.kernel.rebuild import Rebuild
-from treadle.jit.kernel.rewrite import replacing, rewritten_once
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of, with_inside
 from treadle.jit.schedule.algebra.value_ranges import bounds_of
 
@@ -40,11 +40,12 @@ class _Update:
     is_inverse: bool = False
 
 
-def with_plain_updates(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_plain_updates(kernel: Kernel) -> Rules | None:
     """The kernel with such updates rewritten; itself if it has none."""
     loops = [node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     found = {after: update for op in loops for after, update in _updates(op)}
-    return rewritten_once(kernel, replacing(found, _updated))
+    return replacing(found, _updated)
 
 
 def _updates(op: Loop) -> Iterator[tuple[Node, _Update]]:

@@ -24,7 +24,7 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.rebuild import Rebuild
-from treadle.jit.kernel.rewrite import replacing, rewritten_once
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of
 
 _FEWEST = 256
@@ -41,13 +41,14 @@ class _Product(NamedTuple):
     is_turned: bool
 
 
-def with_contractions(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_contractions(kernel: Kernel) -> Rules | None:
     """The kernel with matrix products for such sums; itself if it has none."""
     nodes = all_nodes(kernel.main)
     sums = [node for node in nodes if isinstance(node.op, Reduce) and node.op.function == "add"]
     others = reads_of(node for node in nodes if node not in sums) | {*kernel.results}
     found = {node: made for node in sums if (made := _product(node, others)) is not None}
-    return rewritten_once(kernel, replacing(found, _multiplied))
+    return replacing(found, _multiplied)
 
 
 def _product(node: Node, others: set[Node]) -> _Product | None:

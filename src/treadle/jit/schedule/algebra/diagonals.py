@@ -27,7 +27,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, loop_with
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, loops_by_body
 
 _FORWARD = ScanSlice(0, reverse=False)
@@ -41,11 +41,6 @@ class _Delayed:
     border: Node
     data: Node
     first: int
-
-
-def with_carried_diagonals(kernel: Kernel) -> Kernel:
-    """The kernel with such items carried; itself if it has none, or counts what its loops do."""
-    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
 
 
 def runs_along_a_row(loop: Node) -> bool:
@@ -67,10 +62,12 @@ def is_sliced_along_rows(row: Node, kernel: Kernel) -> bool:
     )
 
 
-def _rules(kernel: Kernel) -> Rules | None:
+@fixpoint_pass
+def with_carried_diagonals(kernel: Kernel) -> Rules | None:
+    """The kernel with such items carried; itself if it has none, or counts what its loops do."""
     found = {
         loop: items
-        for loop in all_nodes(kernel.main)
+        for loop in (() if kernel.counts_loops else all_nodes(kernel.main))
         if runs_along_a_row(loop) and (items := list(_items(loop)))
     }
     if not found:

@@ -13,13 +13,14 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node, Reduce
 from treadle.jit.kernel.rebuild import Rebuild, copied
-from treadle.jit.kernel.rewrite import replacing, rewritten_once
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 
 _POSITION_BITS = 32
 
 
-def with_joint_extremes(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_joint_extremes(kernel: Kernel) -> Rules | None:
     """The kernel whose maxima come from the reductions of their positions; itself if none does."""
     searched = {
         (source, node.op, node.home): node
@@ -31,7 +32,7 @@ def with_joint_extremes(kernel: Kernel) -> Kernel:
         for node in all_nodes(kernel.main)
         if node.operands and (key := (node.operands[0], node.op, node.home)) in searched
     }
-    return rewritten_once(kernel, replacing(found, _extreme))
+    return replacing(found, _extreme)
 
 
 def _source(node: Node) -> Node | None:

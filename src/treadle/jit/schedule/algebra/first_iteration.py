@@ -30,7 +30,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, readers_of
 from treadle.jit.schedule.algebra.counters import WHOLE
 
@@ -77,12 +77,9 @@ class _Choice:
     state: Node
 
 
-def with_initial_values(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_initial_values(kernel: Kernel) -> Rules | None:
     """The kernel with carried values that begin with what the first iteration would choose."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     loops = [node for node in nodes if isinstance(node.op, Loop)]
     found = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Guard, Kernel, Loop, Node, Number, op_of
 from treadle.jit.kernel.rebuild import Rebuild
-from treadle.jit.kernel.rewrite import Rules, replacing, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass, replacing
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
 from treadle.jit.schedule.algebra.counters import Counter
@@ -24,12 +24,9 @@ class _Checks:
     wanted: tuple[Less, ...]
 
 
-def with_hoisted_guards(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_hoisted_guards(kernel: Kernel) -> Rules | None:
     """The kernel with such guards before their loops; itself if it has none."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
     found = dict[Node, _Checks]()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle.jit.kernel.ir import DimOf, Kernel, Loop, Node, Number, Result, op_of
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
 from treadle.jit.schedule.algebra.counters import Counter, carried_counters
@@ -27,12 +27,9 @@ _NO_LIMIT = 2**62
 """A trip count that no loop reaches."""
 
 
-def with_induction_variables(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_induction_variables(kernel: Kernel) -> Rules | None:
     """The kernel with trip counts for conditions that count, and without carried counters."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     loops = [node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     bounds = {node: bound for node in loops if (bound := _bound(node)) is not None}
     if bounds and not kernel.limits_iterations:

@@ -32,7 +32,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, loop_with
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of, stack_of
 from treadle.jit.kernel.view_bounds import keeps_order
 
@@ -40,12 +40,9 @@ _Output = tuple[Node, int]
 """A loop and the number of its result."""
 
 
-def with_plain_items(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_plain_items(kernel: Kernel) -> Rules | None:
     """The kernel with such items and stacked outputs; itself if they are so."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     slices = {node for node in nodes if isinstance(node.op, ScanSlice) and _is_in_the_way(node)}
     turned, narrow = _reversed_outputs(kernel, nodes), _single_outputs(nodes)

@@ -20,7 +20,7 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node
 from treadle.jit.kernel.rebuild import Rebuild
-from treadle.jit.kernel.rewrite import replacing, rewritten_once
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 
 _UNSIGNED = {
@@ -37,10 +37,11 @@ class _Test:
     remainder: int
 
 
-def with_remainder_tests(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_remainder_tests(kernel: Kernel) -> Rules | None:
     """The kernel without divisions in such tests; itself if it has none."""
     found = {node: test for node in all_nodes(kernel.main) if (test := _test(node)) is not None}
-    return rewritten_once(kernel, replacing(found, _compared))
+    return replacing(found, _compared)
 
 
 def _test(node: Node) -> _Test | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from treadle.jit.kernel.ir import Axis, Concat, Kernel, Loop, Node, View, op_of, static_shape
 from treadle.jit.kernel.rebuild import Rebuild
-from treadle.jit.kernel.rewrite import replacing, rewritten_once
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 
 
-def with_shift_registers(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_shift_registers(kernel: Kernel) -> Rules | None:
     """The kernel with such next values as Concats; itself if it has none."""
     found = {
         after: state
@@ -22,7 +23,7 @@ def with_shift_registers(kernel: Kernel) -> Kernel:
         for state, after in zip(node.op.states, node.op.nexts, strict=True)
         if _is_cut_out(state, after)
     }
-    return rewritten_once(kernel, replacing(found, _joined))
+    return replacing(found, _joined)
 
 
 def _is_cut_out(state: Node, after: Node) -> bool:

@@ -12,14 +12,15 @@ from collections.abc import Mapping
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Axis, Elementwise, Kernel, Node, Number, Shape, View
 from treadle.jit.kernel.rebuild import Rebuild
-from treadle.jit.kernel.rewrite import replacing, rewritten_once
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
 
 
-def with_read_shapes(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_read_shapes(kernel: Kernel) -> Rules | None:
     """The kernel with its functions in the shapes in which they are read; itself if they are."""
-    return rewritten_once(kernel, replacing(_shapes(kernel), _reshaped))
+    return replacing(_shapes(kernel), _reshaped)
 
 
 def _shapes(kernel: Kernel) -> dict[Node, Shape]:

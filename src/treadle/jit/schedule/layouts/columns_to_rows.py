@@ -17,22 +17,23 @@ from dataclasses import dataclass, replace
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Axis, Kernel, Loop, Node, Number, Result, ScanSlice, Shape, op_of
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
-from treadle.jit.kernel.rewrite import rewritten_once
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, stack_of
 from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.storage import TILE
 
 
-def with_rows(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_rows(kernel: Kernel) -> Rules | None:
     """The kernel whose loops take and stack rows; itself if they do, or counts what they do."""
     nodes = () if kernel.counts_loops else all_nodes(kernel.main)
     items = {node for node in nodes if isinstance(node.op, ScanSlice) and _is_column(node, node.op)}
     stacks = {node for node in nodes if isinstance(node.op, Result) and _is_stacked_column(node)}
     if not items and not stacks:
-        return kernel
+        return None
     writer = _Rows(items, stacks)
     rules = {ScanSlice: writer.item, Loop: writer.loop, Result: writer.result}
-    return rewritten_once(kernel, rules)
+    return rules
 
 
 def _is_column(item: Node, op: ScanSlice) -> bool:
