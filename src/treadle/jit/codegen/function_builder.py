@@ -100,6 +100,15 @@ class FunctionBuilder:
         self._entry_builder = llvm.IRBuilder(self.entry)
         self._numbers: dict[int, llvm.Constant] = {}
 
+    def blocks(self, *names: str) -> list[Any]:
+        """New blocks at the end of the function."""
+        return [self.function.append_basic_block(name) for name in names]
+
+    def enter(self, block: Any) -> None:
+        """Go on in a block."""
+        self.builder.branch(block)
+        self.builder.position_at_end(block)
+
     def close_entry(self) -> None:
         """Connect the entry block to the rest; called once, at the end."""
         self._entry_builder.branch(self.start)
@@ -286,8 +295,7 @@ class FunctionBuilder:
             return
         builder = self.builder
         before = builder.block
-        head = self.function.append_basic_block("loop")
-        after = self.function.append_basic_block("done")
+        head, after = self.blocks("loop", "done")
         limit = self.index(stop)
         if isinstance(stop, int):
             builder.branch(head)
@@ -317,17 +325,15 @@ class FunctionBuilder:
     @contextmanager
     def step(self) -> Iterator[None]:
         """Blocks of their own for the code inside, which may become a function (outline.py)."""
-        builder, before, count = self.builder, self.builder.block, len(self.nests)
+        before, count = self.builder.block, len(self.nests)
         first, depth, self._depth = len(self.function.blocks), self._depth, 0
-        head = self.function.append_basic_block("step")
-        builder.branch(head)
-        builder.position_at_end(head)
+        (head,) = self.blocks("step")
+        self.enter(head)
         yield
         self._depth = depth
         blocks = tuple(self.function.blocks[first:])
-        after = self.function.append_basic_block("next")
-        builder.branch(after)
-        builder.position_at_end(after)
+        (after,) = self.blocks("next")
+        self.enter(after)
         loops = tuple(self.nests[count:])
         self.nests[count:] = [LoopRegion(before, head, blocks, after, loops, is_step=True)]
 
@@ -346,14 +352,11 @@ class FunctionBuilder:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """A block of code that is unreachable."""
-        builder = self.builder
-        dead = self.function.append_basic_block("never")
-        after = self.function.append_basic_block("after")
-        builder.branch(after)
-        builder.position_at_end(dead)
+        dead, after = self.blocks("never", "after")
+        self.builder.branch(after)
+        self.builder.position_at_end(dead)
         yield
-        builder.branch(after)
-        builder.position_at_end(after)
+        self.enter(after)
 
     @contextmanager
     def nest(
@@ -376,8 +379,7 @@ class FunctionBuilder:
     def rarely(self, condition: Any) -> Iterator[None]:
         """Code for an unlikely condition."""
         builder = self.builder
-        inside = self.function.append_basic_block("rare")
-        after = self.function.append_basic_block("go_on")
+        inside, after = self.blocks("rare", "go_on")
         builder.cbranch(condition, inside, after).set_metadata("prof", self._unlikely)
         builder.position_at_end(inside)
         yield

@@ -14,7 +14,7 @@ code is the same for any number of threads, and so are the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +25,7 @@ from treadle.jit.codegen.chunks import long_axis_in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I64, POINTER, VOID, internal_function
 from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.schedule.index_set_splitting import Pieces
 from treadle.jit.schedule.parallelism import (
@@ -58,18 +58,11 @@ def parallel_nest(
     if not (is_shared or context.functions.is_outlined) or is_in_parallel_part(context):
         yield 0, count
         return
-    outer = context.builder
-    function = llvm.Function(
-        context.builder.module,
-        llvm.FunctionType(VOID, [POINTER, I64, I64]),
-        f"part.{len(context.functions.calls)}",
-    )
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+    outer, name = context.builder, f"part.{len(context.functions.calls)}"
+    function = internal_function(outer.module, name, VOID, [POINTER, I64, I64], "noinline")
     function.args[0].add_attribute("noalias")
-    own = context.builder = context.access.builder = FunctionBuilder(
-        context.builder.module, function, context.builder.target
-    )
+    own = FunctionBuilder(outer.module, function, outer.target)
+    context.builder = context.access.builder = own
     with context.access.scope():
         yield _part(own, function.args, count, least)
     own.builder.ret_void()
@@ -116,20 +109,18 @@ def parallel_positions(context: CodegenContext, size: Index, found: Parallelism)
         yield context.builder.add(first, position)
 
 
-@contextmanager
-def positions(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
+def positions(
+    context: CodegenContext, size: Index, found: Parallelism
+) -> AbstractContextManager[Index]:
     """A loop over positions in this thread."""
-    with context.builder.range(size, hints=_hints(found.interleaved, found.lanes)) as position:
-        yield position
+    return context.builder.range(size, hints=_hints(found.interleaved, found.lanes))
 
 
-@contextmanager
 def indices(
     context: CodegenContext, shape: Sequence[Index], found: Parallelism
-) -> Iterator[tuple[Index, ...]]:
+) -> AbstractContextManager[tuple[Index, ...]]:
     """A loop over every index of the shape in this thread."""
-    with context.builder.nest(shape, _hints(found.interleaved, found.lanes)) as index:
-        yield index
+    return context.builder.nest(shape, _hints(found.interleaved, found.lanes))
 
 
 @contextmanager

@@ -140,11 +140,9 @@ def end(context: CodegenContext) -> Any:
     if context.surroundings.is_free:
         return b.ret(b.load(context.exit.status, typ=I64))
     thread = b.load(context.safepoint.thread, typ=POINTER)
-    back = w.function.append_basic_block("back")
-    out = w.function.append_basic_block("out")
+    back, out = w.blocks("back", "out")
     b.cbranch(b.icmp_unsigned("!=", thread, llvm.Constant(POINTER, None)), back, out)
     b.position_at_end(back)
     b.call(w.external("PyEval_RestoreThread", VOID, POINTER), [thread])
-    b.branch(out)
-    b.position_at_end(out)
+    w.enter(out)
     return b.ret(b.load(context.exit.status, typ=I64))

@@ -39,7 +39,7 @@ def sliced(
         return axis_slice(builder, node, axis, taken[0] if taken else 0, step, len(taken))
     if step == -1 and start == -1 and isinstance(end, int) and end <= -(2**31):
         return axis_slice(builder, node, axis, builder.minus(extent, 1), -1, extent)
-    width = _width(builder, start, end)
+    width = _width(start, end)
     if step == 1 and width is not None and width > 0:
         first = builder.extent(_scalar(builder, start))
         last = builder.number(builder.map("sub", builder.dim(extent), builder.dim(width)))
@@ -118,7 +118,7 @@ def _scalar(builder: KernelBuilder, bound: Bound) -> Node:
     return builder.scalar(bound, DType.INT64) if isinstance(bound, int) else bound
 
 
-def _width(builder: KernelBuilder, start: Bound, end: Bound) -> int | None:
+def _width(start: Bound, end: Bound) -> int | None:
     """The difference of the bounds, if it is a known number and the start is dynamic."""
     if isinstance(start, int) or isinstance(end, int):
         return None
