@@ -27,7 +27,7 @@ from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I64, POINTER, VOID, internal_function
 from treadle.jit.codegen.parallel_call import ParallelCall
-from treadle.jit.schedule.index_set_splitting import Pieces
+from treadle.jit.schedule.index_set_splitting import SplitPoints
 from treadle.jit.schedule.parallelism import (
     CACHE_LINE_ELEMENTS,
     Parallelism,
@@ -151,7 +151,7 @@ def _hints(interleaved: int, lanes: int) -> Sequence[str]:
 
 def split_nest(
     context: CodegenContext,
-    found: Pieces,
+    found: SplitPoints,
     loops: Parallelism,
     write: Callable[[tuple[Index, ...]], None],
 ) -> None:

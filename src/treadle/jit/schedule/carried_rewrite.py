@@ -43,7 +43,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CarriedForm:
     """How a value is carried: as values of these shapes, or as none.
 
     It is then the initial value, a `counter`, the `same` as another carried value of its loop, or a
@@ -61,7 +61,7 @@ class Form:
     collected: Collected | None = None
 
 
-Forms = Mapping[Node, Form]
+CarriedForms = Mapping[Node, CarriedForm]
 """The forms of carried arguments whose form changes."""
 
 
@@ -86,7 +86,7 @@ class CarriedRewrite:
     loops, `written` the finished ones, by the old node.
     """
 
-    forms: Forms
+    forms: CarriedForms
     unread: Mapping[Node, frozenset[int]] = field(default_factory=dict)
     around: list[_Written] = field(default_factory=list)
     written: dict[Node, _Written] = field(default_factory=dict)
@@ -242,8 +242,8 @@ def _number(state: Node) -> int:
     return op_of(state, CarriedArg).number
 
 
-def _as_it_is(state: Node) -> Form:
-    return Form((state.shape,), kept=tuple(range(len(state.shape))))
+def _as_it_is(state: Node) -> CarriedForm:
+    return CarriedForm((state.shape,), kept=tuple(range(len(state.shape))))
 
 
 def _last(builder: KernelBuilder, loop: Node, state: Node) -> Node:
@@ -281,7 +281,7 @@ def _filled(
     return builder.add(Concat(axis), initial.dtype, whole, *parts)
 
 
-def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
+def _parts(builder: KernelBuilder, value: Node, form: CarriedForm) -> list[Node]:
     """A value in the form."""
     if not form.shapes:
         return []
@@ -304,7 +304,7 @@ def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
 
 
 def _whole(
-    builder: KernelBuilder, parts: Sequence[Node], form: Form, state: Node, initial: Node
+    builder: KernelBuilder, parts: Sequence[Node], form: CarriedForm, state: Node, initial: Node
 ) -> Node:
     """The value in its old form, assembled from these parts."""
     if not parts:

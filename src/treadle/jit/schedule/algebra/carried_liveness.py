@@ -29,7 +29,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, loops_by_body, shape_operands
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedForms, CarriedRewrite
 
 _OF_ITERATION = (CarriedArg, InductionVar, ScanSlice)
 _DEEPEST = 8
@@ -43,8 +43,8 @@ def with_live_carried_values(kernel: Kernel) -> Rules | None:
     if not loops:
         return None
     live = _Liveness.of(kernel, loops)
-    forms: Forms = {
-        state: Form(()) for loop in loops for state in op_of(loop, Loop).states
+    forms: CarriedForms = {
+        state: CarriedForm(()) for loop in loops for state in op_of(loop, Loop).states
         if state not in live.nodes
     }  # fmt: skip
     unread = {
@@ -120,7 +120,7 @@ class _Liveness:
         yield owner.operands[loop.heads + number]
 
 
-def _equal(node: Node) -> Iterator[tuple[Node, Form]]:
+def _equal(node: Node) -> Iterator[tuple[Node, CarriedForm]]:
     """The carried values of a loop that always equal an earlier one, with that."""
     op = op_of(node, Loop)
     initials, found = node.operands[op.heads :], dict[Node, Node]()
@@ -133,7 +133,7 @@ def _equal(node: Node) -> Iterator[tuple[Node, Form]]:
                 found[state] = first
                 break
     for state, first in found.items():
-        yield state, Form((), same=first)
+        yield state, CarriedForm((), same=first)
 
 
 def _are_equal(one: Node, other: Node, same: set[frozenset[Node]], deepest: int) -> bool:

@@ -31,7 +31,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.counters import Counter, counter_of
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Collected, Form
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedRewrite, Collected
 
 
 @fixpoint_pass
@@ -47,7 +47,9 @@ def with_stacked_outputs(kernel: Kernel) -> Rules | None:
     return CarriedRewrite(forms).rules if forms else None
 
 
-def _collected(node: Node, readers: Mapping[Node, list[Node]]) -> Iterator[tuple[Node, Form]]:
+def _collected(
+    node: Node, readers: Mapping[Node, list[Node]]
+) -> Iterator[tuple[Node, CarriedForm]]:
     """The carried values of a loop that collect rows."""
     op = op_of(node, Loop)
     for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
@@ -56,7 +58,7 @@ def _collected(node: Node, readers: Mapping[Node, list[Node]]) -> Iterator[tuple
             continue
         found = _appended(op, state, after) or _replaced(node, number)
         if found is not None:
-            yield state, Form((), collected=found)
+            yield state, CarriedForm((), collected=found)
 
 
 def _appended(op: Loop, state: Node, after: Node) -> Collected | None:

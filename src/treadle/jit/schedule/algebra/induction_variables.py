@@ -21,7 +21,7 @@ from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
 from treadle.jit.schedule.algebra.counters import Counter, carried_counters
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedRewrite
 
 _NO_LIMIT = 2**62
 """A trip count that no loop reaches."""
@@ -38,7 +38,7 @@ def with_induction_variables(kernel: Kernel) -> Rules | None:
     return CarriedRewrite(forms).rules if forms else None
 
 
-def _counting(kernel: Kernel, loops: list[Node]) -> Iterator[tuple[Node, Form]]:
+def _counting(kernel: Kernel, loops: list[Node]) -> Iterator[tuple[Node, CarriedForm]]:
     """The carried values that only count, with what they are."""
     if not loops:
         return
@@ -52,7 +52,7 @@ def _counting(kernel: Kernel, loops: list[Node]) -> Iterator[tuple[Node, Form]]:
         }  # fmt: skip
         for state, counter in _counters(node).items():
             if op.extent is not None or op.states.index(state) not in lasts:
-                yield state, Form((), counter=counter)
+                yield state, CarriedForm((), counter=counter)
 
 
 def _counters(node: Node) -> dict[Node, Counter]:
