@@ -24,6 +24,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.schedule.algebra.counters import Counter, written_counter
 
 
@@ -295,10 +296,9 @@ def _parts(builder: KernelBuilder, value: Node, form: CarriedForm) -> list[Node]
         return [builder.view(value, narrow, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
-        axes = [Axis(first * (k == form.axis), ((k, 1),)) for k in range(len(shape))]
-        parts.append(builder.view(value, shape, axes))
         extent = shape[form.axis]
         assert isinstance(extent, int)
+        parts.append(axis_slice(builder, value, form.axis, first, 1, extent))
         first += extent
     return parts
 

@@ -26,6 +26,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.schedule.access import affine_value
 
 
@@ -160,6 +161,4 @@ def _rows(rebuild: Rebuild, data: Node, rows_read: _Place, count: Number) -> Nod
     if rows_read.is_reversed:
         assert isinstance(count, int)
         first -= count - 1
-    shape = tuple(count if k == rows_read.axis else extent for k, extent in enumerate(data.shape))
-    axes = [Axis(first * (k == rows_read.axis), ((k, 1),)) for k in range(len(shape))]
-    return rebuild.builder.view(data, shape, axes)
+    return axis_slice(rebuild.builder, data, rows_read.axis, first, 1, count)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Axis, Constant, Elementwise, Node, Number
+from treadle.jit.kernel.ir import Constant, Elementwise, Node, Number
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.gather_scatter import picked, steps
 
 Bound = int | Node
@@ -13,16 +14,6 @@ Bound = int | Node
 _MAX_STEP = 2**62
 """The greatest step: a longer one reaches no second element, and its products would overflow."""
 """A step beyond any extent."""
-
-
-def axis_slice(
-    builder: KernelBuilder, node: Node, axis: int, start: Number, step: int, count: Number
-) -> Node:
-    """Every `step`-th item along an axis, `count` of them from `start`."""
-    shape = list(node.shape)
-    axes = [Axis(0, ((k, 1),)) for k in range(len(shape))]
-    axes[axis], shape[axis] = Axis(start, ((axis, step),)), count
-    return builder.view(node, shape, axes)
 
 
 def sliced(

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from treadle.ir import DType
 from treadle.jit.kernel.ir import (
-    Axis,
     CarriedArg,
     Concat,
     Elementwise,
@@ -26,6 +25,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of
+from treadle.jit.kernel.views import moved_axis
 
 _FEWEST = 256
 """The elements of a matrix from which a product is worth it."""
@@ -93,7 +93,6 @@ def _multiplied(rebuild: Rebuild, node: Node, product: _Product) -> Node:
     stored = (columns, inner) if product.is_turned else (inner, columns)
     matrix = builder.reshape(rebuild.nodes[product.matrix], stored)
     if product.is_turned:
-        axes = [Axis(0, ((1, 1),)), Axis(0, ((0, 1),))]
-        matrix = builder.view(matrix, (inner, columns), axes)
+        matrix = moved_axis(builder, matrix, 0, 1)
     made = builder.add(MatMul(), node.dtype, (1, columns), row, matrix)
     return builder.reshape(made, rebuild.shape(node))

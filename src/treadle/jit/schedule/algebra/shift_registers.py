@@ -11,6 +11,7 @@ from treadle.jit.kernel.ir import Axis, Concat, Kernel, Loop, Node, View, op_of,
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.views import axis_slice
 
 
 @rewrite_pass
@@ -53,9 +54,7 @@ def _joined(rebuild: Rebuild, after: Node, state: Node) -> Node:
     axis = op_of(row, Concat).axis
     start = op_of(after, View).axes[axis].offset
     new = row.operands[bool(start)]
-    shape = list(static_shape(state))
-    shape[axis] -= _length(new, row)
-    axes = tuple(Axis(start if k == axis else 0, ((k, 1),)) for k in range(len(shape)))
-    kept = builder.view(rebuild.nodes[state], shape, axes)
+    count = _length(state, row) - _length(new, row)
+    kept = axis_slice(builder, rebuild.nodes[state], axis, start, 1, count)
     parts = (kept, rebuild.nodes[new]) if start else (rebuild.nodes[new], kept)
     return builder.add(Concat(axis), after.dtype, after.shape, *parts)
