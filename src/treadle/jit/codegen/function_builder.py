@@ -244,6 +244,12 @@ class FunctionBuilder:
             return min(left, right)
         return self.intrinsic("llvm.smin", I64, self.index(left), self.index(right))
 
+    def most(self, left: Index, right: Index) -> Index:
+        """The greater of two numbers, as signed ones."""
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right)
+        return self.intrinsic("llvm.smax", I64, self.index(left), self.index(right))
+
     def has_same_quotient(self, number: Index, first: int, other: int, by: int) -> bool:
         """Whether `by` is known to divide number + first and number + other as often."""
         value, factor, offset = _multiple(number)
@@ -338,16 +344,15 @@ class FunctionBuilder:
         self.nests[count:] = [LoopRegion(before, head, blocks, after, loops, is_step=True)]
 
     def hint(self, back: Any, hints: Sequence[str]) -> None:
-        """Give the loop that a branch goes back to names of LLVM's loop metadata."""
-        self.has_vector_loops |= hints != NOT_VECTORIZED
-        back.set_metadata("llvm.loop", self._hinted(hints))
+        """Give the loop that a branch goes back to names of LLVM's loop metadata.
 
-    def _hinted(self, hints: Sequence[str]) -> Any:
-        """Loop metadata; it begins with a reference to itself, which makes it distinct."""
+        It begins with a reference to itself, which makes it distinct.
+        """
+        self.has_vector_loops |= hints != NOT_VECTORIZED
         said = [self.module.add_metadata(_words(self.module, hint)) for hint in hints]
         own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
         own.operands = (own, *said)
-        return own
+        back.set_metadata("llvm.loop", own)
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -144,7 +144,7 @@ def _spend(context: CodegenContext, node: Node) -> None:
         iteration_limit.consume_iterations(
             context,
             node,
-            context.builder.intrinsic("llvm.smax", I64, limit, context.builder.index(0)),
+            context.builder.most(limit, 0),
         )
 
 

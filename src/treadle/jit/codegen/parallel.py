@@ -174,7 +174,8 @@ def split_nest(
             for bounds in pairwise(places):
                 start, end = bounds
                 if len(index) == axis:
-                    start, end = _later(context, start, first), _earlier(context, end, last)
+                    start = context.builder.most(first, start) if start else first
+                    end = context.builder.least(last, end)
                 length = context.builder.add(end, context.builder.multiply(-1, start))
                 is_row = len(index) == len(found) - 1 and isinstance(length, int)
                 hints = _MASKED if is_row and loops.masks(length) else ()
@@ -185,22 +186,6 @@ def split_nest(
                     inner((*index, own))
 
         inner(())
-
-
-def _later(context: CodegenContext, one: int, other: Index) -> Index:
-    if isinstance(other, int):
-        return max(one, other)
-    return (
-        other
-        if not one
-        else context.builder.intrinsic("llvm.smax", I64, other, context.builder.index(one))
-    )
-
-
-def _earlier(context: CodegenContext, one: int, other: Index) -> Index:
-    if isinstance(other, int):
-        return min(one, other)
-    return context.builder.intrinsic("llvm.smin", I64, other, context.builder.index(one))
 
 
 def _fine(cost: float) -> int:

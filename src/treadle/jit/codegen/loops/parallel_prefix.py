@@ -114,7 +114,7 @@ def emit_prefix_scan(
     b.branch(head)
     b.position_at_end(failed)
     soon = b.add(first, w.index(linear.plain))
-    b.store(w.intrinsic("llvm.smin", I64, soon, limit), stop)
+    b.store(w.least(soon, limit), stop)
     w.enter(after)
     for k, state in enumerate(op.states):
         last = b.load(before[state], typ=before[state].allocated_type)

@@ -81,7 +81,7 @@ def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitB
     for stage in pipeline.stages:
         pack_matrices(context, stage.loop, most_trips)
         begun.append(_begin(context, stage, emit_block))
-    limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
+    limit = w.most(begun[0].limit, 0)
     b.store(limit, _word(w, words, w.index(0), _LIMIT))
     for number in range(len(begun)):
         for word in (_PROGRESS, _CLAIMED):
@@ -192,11 +192,11 @@ def _next_iterations(
     b = builder.builder
     limit = b.load(_word(builder, words, builder.index(0), _LIMIT), typ=I64)
     first = _progress(builder, words, number)
-    last = _least(builder, builder.add(first, stage.steps), limit)
+    last = builder.least(builder.add(first, stage.steps), limit)
     is_ready = b.icmp_signed("<", first, limit)
     if number:
         whole, ahead = builder.add(last, stage.ahead - 1), builder.index(stage.ahead)
-        needed = _least(builder, b.mul(b.udiv(whole, ahead), ahead), limit)
+        needed = builder.least(b.mul(b.udiv(whole, ahead), ahead), limit)
         is_there = b.icmp_signed(">=", _progress(builder, words, number - 1), needed)
         is_ready = b.and_(is_ready, is_there)
     after = builder.function.append_basic_block("ready")
@@ -209,10 +209,6 @@ def _progress(builder: FunctionBuilder, words: Any, number: Any) -> Any:
     """The iterations that a stage has run."""
     word = _word(builder, words, builder.add(number, 1), _PROGRESS)
     return builder.builder.load_atomic(word, "acquire", 8, typ=I64)
-
-
-def _least(builder: FunctionBuilder, left: Any, right: Any) -> Any:
-    return builder.intrinsic("llvm.smin", I64, left, right)
 
 
 def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[Any, Any]:

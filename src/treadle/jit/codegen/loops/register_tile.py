@@ -15,7 +15,6 @@ from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.loops.lane_values import LaneValues
 from treadle.jit.codegen.loops.vector_variables import VectorVariables
 from treadle.jit.codegen.safepoint import poll_after
@@ -71,7 +70,7 @@ def emit_register_tiles(
         tile.store(_memory(tile, k), last, Flat(tiling.size - tiling.lanes))
     for variable, final in zip(_single_variables(context, tiling), finals, strict=True):
         w.builder.store(w.builder.load(final, typ=final.allocated_type), variable)
-    w.builder.store(w.intrinsic("llvm.smax", I64, limit, w.index(0)), counter)
+    w.builder.store(w.most(limit, 0), counter)
 
 
 def _start(context: CodegenContext, tiling: RegisterTiling, number: Any) -> Index:

@@ -42,7 +42,7 @@ def strip_mined(
         return
     poll_when_due(context)
     end = b.add(first, w.index(strategy.strip), flags=("nsw", "nuw"))
-    end = w.intrinsic("llvm.smin", I64, end, stop)
+    end = w.least(end, stop)
     handed = _handed(context, op_of(node, Loop))
     head, body, done = w.blocks("strip", "iteration", "strip_done")
     w.enter(head)
