@@ -43,7 +43,7 @@ from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
 from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, is_inside
 from treadle.jit.schedule.access import affine_value
-from treadle.jit.schedule.algebra.value_ranges import TooLong, ValueRanges
+from treadle.jit.schedule.algebra.value_ranges import Ranges, ranges_of
 from treadle.jit.schedule.rows_in_place import rows_before_updates
 
 _MANY = 2**31
@@ -64,7 +64,7 @@ def with_early_index_checks(kernel: Kernel, *, may_assume: bool) -> Kernel:
     """
     nodes = all_nodes(kernel.main)
     readers = [node for node in nodes if _is_checked(node)]
-    ranges = _ranges(kernel) if readers else {}
+    ranges = (ranges_of(kernel.main) if readers else None) or {}
     proven = {node for node in readers if all(_is_within(*each, ranges) for each in indices(node))}
     early: dict[Block, dict[_Check, None]] = {}
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
@@ -103,16 +103,7 @@ def _is_checked(node: Node) -> bool:
     return is_reader and _is_in_loop(node)
 
 
-def _ranges(kernel: Kernel) -> Mapping[Node, tuple[int, int]]:
-    ranges = ValueRanges()
-    try:
-        ranges.write(kernel.main)
-    except TooLong:
-        return {}
-    return ranges.known
-
-
-def _is_within(index: Node, extent: Number, ranges: Mapping[Node, tuple[int, int]]) -> bool:
+def _is_within(index: Node, extent: Number, ranges: Ranges) -> bool:
     """Whether the range of an index says that it is in range."""
     low, high = ranges.get(index, (-1, -1))
     return isinstance(extent, int) and low >= 0 and high < extent
@@ -131,7 +122,7 @@ class _Check:
 
 
 def _early_checks(
-    node: Node, loops: Mapping[Block, Loop], ranges: Mapping[Node, tuple[int, int]]
+    node: Node, loops: Mapping[Block, Loop], ranges: Ranges
 ) -> list[tuple[Block, _Check]]:
     """The checks of a node's indices before loops, each by the body; none if one is left inside."""
     found: list[tuple[Block, _Check]] = []
