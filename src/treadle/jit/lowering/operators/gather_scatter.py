@@ -22,8 +22,8 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
     Take,
+    show_node,
 )
-from treadle.jit.kernel.node_text import show_node
 from treadle.jit.kernel.views import same
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.registry import Attributes, Operands, lowers

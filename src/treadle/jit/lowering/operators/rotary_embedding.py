@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import Node, show_node
 from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
