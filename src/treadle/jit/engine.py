@@ -15,7 +15,7 @@ from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.lowering import lowering
 from treadle.jit.policy.companions import may_be_small, may_link
-from treadle.jit.policy.feeders import may_feed
+from treadle.jit.policy.producers import may_produce
 from treadle.jit.policy.profitability import why_host_calls_dominate
 from treadle.jit.runtime.compilation import identity
 from treadle.jit.runtime.kernel_cache import KernelCache
@@ -117,7 +117,9 @@ class Jit:
     def _judged(self, step: Step, model: Model, inside: bool) -> Verdict:
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
-            tests = () if inside else [partial(t, step) for t in (may_be_small, may_link, may_feed)]
+            tests = (
+                () if inside else [partial(t, step) for t in (may_be_small, may_link, may_produce)]
+            )
             return Verdict(False, why, *tests)
         if inside and not (self.counts or self.weighs):
             return Verdict(

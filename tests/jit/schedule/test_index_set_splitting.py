@@ -3,7 +3,7 @@
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of
-from treadle.jit.schedule.index_set_splitting import Pieces, split_concats
+from treadle.jit.schedule.index_set_splitting import SplitPoints, split_concats
 
 HEAD = """
 kernel
@@ -14,7 +14,7 @@ kernel
   """
 
 
-def pieces(lines: str) -> Pieces | None:
+def pieces(lines: str) -> SplitPoints | None:
     """Where the nest of the node called `y` is cut along each axis."""
     text = HEAD + lines.replace("; ", "\n  ") + "\n  return %y"
     kernel = kernel_of(text)
@@ -36,5 +36,5 @@ def pieces(lines: str) -> Pieces | None:
     ],
     ids=["one concat", "two along different axes", "none", "one that another nest reads"],
 )  # fmt: skip
-def test_cuts(lines: str, wanted: Pieces | None) -> None:
+def test_cuts(lines: str, wanted: SplitPoints | None) -> None:
     assert pieces(lines) == wanted

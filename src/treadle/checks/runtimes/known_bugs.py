@@ -8,9 +8,9 @@ table: `check` heeds every row, a session those of its release, or all if its re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from treadle.ir import DType, Leaf, Tensor
@@ -98,4 +98,5 @@ def _rows_of(domain: str, op: str) -> Sequence[tuple[str, str, KnownBug]]:
 @cache
 def _table() -> str:
     """The file, with a line break before and after every row."""
-    return Path(__file__).with_name("known_bugs.tsv").read_text()
+    with open(os.path.join(os.path.dirname(__file__), "known_bugs.tsv"), "rb") as file:
+        return file.read().decode()

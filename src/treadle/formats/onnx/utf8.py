@@ -84,11 +84,17 @@ def _of_tensor(tensor: onnx.TensorProto) -> Sequence[object]:
     return (tensor.name, tensor.doc_string, *_entries(tensor.external_data))
 
 
-def _of_values(values: Iterable[onnx.ValueInfoProto]) -> Iterator[object]:
+def _of_values(values: Iterable[onnx.ValueInfoProto]) -> list[object]:
+    parts: list[object] = []
+    types = set()
     for value in values:
-        yield from (value.name, value.doc_string, *_entries(value.metadata_props))
-        if value.HasField("type"):
-            yield from _of_type(value.type)
+        parts += (value.name, value.doc_string)
+        if value.metadata_props:
+            parts += _entries(value.metadata_props)
+        types.add(value.type.SerializeToString())
+    for type_ in types:  # most values share a few
+        parts += _of_type(onnx.TypeProto.FromString(type_))
+    return parts
 
 
 def _of_type(type_: onnx.TypeProto) -> Iterator[object]:

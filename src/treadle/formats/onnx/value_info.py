@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import onnx
 
@@ -24,10 +25,17 @@ def read_claim(info: onnx.ValueInfoProto) -> Declaration:
         type_ = ops.type_from_proto(info.type) if info.HasField("type") else None
     except LoadError as problem:
         raise LoadError(f'the declaration of "{info.name}": {problem}') from None
-    claim = Declaration(type_, info.doc_string, metadata_of(info))
+    metadata = metadata_of(info)
+    claim = Declaration(type_, info.doc_string, metadata)
     if write_claim(info.name, claim) == info:
         return claim
-    return replace(claim, kept=info.SerializeToString())
+    return Declaration(type_, info.doc_string, metadata, info.SerializeToString())
+
+
+@lru_cache(1024)
+def _written_type(type_: Type) -> onnx.TypeProto:
+    """The TypeProto of a type, to be copied: most values of a model share a few types."""
+    return ops.type_to_proto(type_)
 
 
 def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
@@ -37,11 +45,11 @@ def write_claim(name: str, claim: Declaration) -> onnx.ValueInfoProto:
         info.ParseFromString(claim.kept)
         info.name = name
         if ops.type_from_proto(info.type) != claim.type and claim.type is not None:
-            info.type.CopyFrom(ops.type_to_proto(claim.type))
+            info.type.CopyFrom(_written_type(claim.type))
         return info
     info = onnx.ValueInfoProto(name=name)
     if claim.type is not None:
-        info.type.CopyFrom(ops.type_to_proto(claim.type))
+        info.type.CopyFrom(_written_type(claim.type))
     if claim.doc:
         info.doc_string = claim.doc
     write_metadata(claim.metadata, info)

@@ -35,13 +35,11 @@ EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 def emit_branch(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
     """Emit both sides; the results are in variables or in memory afterwards."""
     op, b = op_of(node, Branch), context.builder.builder
-    own, dims = reused_buffers(context, node), _dims(context, node, op)
+    own, dims = reused_buffers(context, node), _dims(context, op)
     parts = [result_node(context, node, number) for number in range(len(op.then_results))]
     homes = [_home(context, op, number, part, own.get(number)) for number, part in enumerate(parts)]
     order = sorted(range(len(parts)), key=lambda number: number in own)
-    then = context.builder.function.append_basic_block("then")
-    otherwise = context.builder.function.append_basic_block("else")
-    after = context.builder.function.append_basic_block("after_if")
+    then, otherwise, after = context.builder.blocks("then", "else", "after_if")
     b.cbranch(context.access.scalar(node.operands[0]), then, otherwise)
     for start, block, results in (
         (then, op.then, op.then_results),
@@ -57,8 +55,7 @@ def emit_branch(context: CodegenContext, node: Node, emit_block: EmitBlock) -> N
                 )
             for number in order:
                 _put(context, homes[number], results[number], block)
-        b.branch(after)
-    b.position_at_end(after)
+        context.builder.enter(after)
     for (number, axis), variable in dims.items():
         context.results.dims[node, number, axis] = b.load(variable, typ=I64)
     context.results.values.update({(node, number): home for number, home in enumerate(homes)})
@@ -85,7 +82,7 @@ class BranchResult:
         ]
 
 
-def _dims(context: CodegenContext, node: Node, op: Branch) -> dict[tuple[int, int], Any]:
+def _dims(context: CodegenContext, op: Branch) -> dict[tuple[int, int], Any]:
     """Variables for the extents that differ between the two sides."""
     none = llvm.Constant(I64, 0)
     pairs = zip(op.then_results, op.otherwise_results, strict=True)

@@ -100,6 +100,15 @@ class FunctionBuilder:
         self._entry_builder = llvm.IRBuilder(self.entry)
         self._numbers: dict[int, llvm.Constant] = {}
 
+    def blocks(self, *names: str) -> list[Any]:
+        """New blocks at the end of the function."""
+        return [self.function.append_basic_block(name) for name in names]
+
+    def enter(self, block: Any) -> None:
+        """Go on in a block."""
+        self.builder.branch(block)
+        self.builder.position_at_end(block)
+
     def close_entry(self) -> None:
         """Connect the entry block to the rest; called once, at the end."""
         self._entry_builder.branch(self.start)
@@ -235,6 +244,12 @@ class FunctionBuilder:
             return min(left, right)
         return self.intrinsic("llvm.smin", I64, self.index(left), self.index(right))
 
+    def most(self, left: Index, right: Index) -> Index:
+        """The greater of two numbers, as signed ones."""
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right)
+        return self.intrinsic("llvm.smax", I64, self.index(left), self.index(right))
+
     def has_same_quotient(self, number: Index, first: int, other: int, by: int) -> bool:
         """Whether `by` is known to divide number + first and number + other as often."""
         value, factor, offset = _multiple(number)
@@ -286,8 +301,7 @@ class FunctionBuilder:
             return
         builder = self.builder
         before = builder.block
-        head = self.function.append_basic_block("loop")
-        after = self.function.append_basic_block("done")
+        head, after = self.blocks("loop", "done")
         limit = self.index(stop)
         if isinstance(stop, int):
             builder.branch(head)
@@ -317,43 +331,37 @@ class FunctionBuilder:
     @contextmanager
     def step(self) -> Iterator[None]:
         """Blocks of their own for the code inside, which may become a function (outline.py)."""
-        builder, before, count = self.builder, self.builder.block, len(self.nests)
+        before, count = self.builder.block, len(self.nests)
         first, depth, self._depth = len(self.function.blocks), self._depth, 0
-        head = self.function.append_basic_block("step")
-        builder.branch(head)
-        builder.position_at_end(head)
+        (head,) = self.blocks("step")
+        self.enter(head)
         yield
         self._depth = depth
         blocks = tuple(self.function.blocks[first:])
-        after = self.function.append_basic_block("next")
-        builder.branch(after)
-        builder.position_at_end(after)
+        (after,) = self.blocks("next")
+        self.enter(after)
         loops = tuple(self.nests[count:])
         self.nests[count:] = [LoopRegion(before, head, blocks, after, loops, is_step=True)]
 
     def hint(self, back: Any, hints: Sequence[str]) -> None:
-        """Give the loop that a branch goes back to names of LLVM's loop metadata."""
-        self.has_vector_loops |= hints != NOT_VECTORIZED
-        back.set_metadata("llvm.loop", self._hinted(hints))
+        """Give the loop that a branch goes back to names of LLVM's loop metadata.
 
-    def _hinted(self, hints: Sequence[str]) -> Any:
-        """Loop metadata; it begins with a reference to itself, which makes it distinct."""
+        It begins with a reference to itself, which makes it distinct.
+        """
+        self.has_vector_loops |= hints != NOT_VECTORIZED
         said = [self.module.add_metadata(_words(self.module, hint)) for hint in hints]
         own = llvm.MDValue(self.module, said, name=str(len(self.module.metadata)))
         own.operands = (own, *said)
-        return own
+        back.set_metadata("llvm.loop", own)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """A block of code that is unreachable."""
-        builder = self.builder
-        dead = self.function.append_basic_block("never")
-        after = self.function.append_basic_block("after")
-        builder.branch(after)
-        builder.position_at_end(dead)
+        dead, after = self.blocks("never", "after")
+        self.builder.branch(after)
+        self.builder.position_at_end(dead)
         yield
-        builder.branch(after)
-        builder.position_at_end(after)
+        self.enter(after)
 
     @contextmanager
     def nest(
@@ -376,8 +384,7 @@ class FunctionBuilder:
     def rarely(self, condition: Any) -> Iterator[None]:
         """Code for an unlikely condition."""
         builder = self.builder
-        inside = self.function.append_basic_block("rare")
-        after = self.function.append_basic_block("go_on")
+        inside, after = self.blocks("rare", "go_on")
         builder.cbranch(condition, inside, after).set_metadata("prof", self._unlikely)
         builder.position_at_end(inside)
         yield

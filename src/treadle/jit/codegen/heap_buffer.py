@@ -19,7 +19,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID, internal_function
 from treadle.jit.toolchain.symbols import HAS_ROOM
 from treadle.machine import LARGE
 
@@ -128,9 +128,7 @@ def _small(
     builder: FunctionBuilder, name: str, result: Any, types: Sequence[Any]
 ) -> FunctionBuilder:
     """A builder for a private function of the module."""
-    function = llvm.Function(builder.module, llvm.FunctionType(result, types), name)
-    function.linkage = "internal"
-    function.attributes.add("nounwind")
+    function = internal_function(builder.module, name, result, types, "nounwind")
     return FunctionBuilder(builder.module, function, builder.target)
 
 

@@ -23,7 +23,7 @@ from treadle.jit.codegen.allocation import (
 )
 from treadle.jit.codegen.buffer import Buffer, dense_strides
 from treadle.jit.codegen.context import INTERRUPTED, OUT_OF_MEMORY, CodegenContext
-from treadle.jit.codegen.failure import fail_if
+from treadle.jit.codegen.failure import fail_if, leave
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, byte_size
 from treadle.jit.codegen.iteration_space import copy_node
@@ -159,8 +159,7 @@ def _call(context: CodegenContext, callee: Any, words: _Words, told: Sequence[_T
 def _end_if_null(context: CodegenContext, found: Any) -> None:
     b = context.builder.builder
     with context.builder.rarely(b.icmp_unsigned("==", found, llvm.Constant(POINTER, None))):
-        b.store(llvm.Constant(I64, INTERRUPTED), context.exit.status)
-        b.branch(context.exit.block)
+        leave(context, INTERRUPTED)
 
 
 def _copied(context: CodegenContext, told: _Told, words: _Words) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.context import OVER_LIMIT, CodegenContext
-from treadle.jit.codegen.failure import is_in_parallel_part
+from treadle.jit.codegen.failure import is_in_parallel_part, leave
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.kernel.ir import Loop, Node, op_of
@@ -52,8 +52,7 @@ def fail_over_limit(
         context.builder.builder.store(
             context.builder.index(value), context.access.slots.out("over", slot)
         )
-    context.builder.builder.store(llvm.Constant(I64, status), context.exit.status)
-    context.builder.builder.branch(context.exit.block)
+    leave(context, status)
 
 
 def _is_alone(loop: Node, op: Loop) -> bool:

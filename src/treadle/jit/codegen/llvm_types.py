@@ -5,6 +5,7 @@ A bool is one bit in a register and one byte in memory, a float of 16 bits a flo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -48,8 +49,7 @@ class _Word(llvm.Constant):  # type: ignore[misc]
     """A vector constant that is printed as one word; llvmlite prints every element."""
 
     def __init__(self, vector: Any, word: str) -> None:
-        super().__init__(vector, [0] * vector.count)
-        self._word = word
+        self.type, self.constant, self._word = vector, (), word
 
     def _get_reference(self) -> str:
         return self._word
@@ -80,3 +80,14 @@ def every(type_: Any, value: Any) -> Any:
     if not isinstance(type_, llvm.VectorType):
         return llvm.Constant(type_, value)
     return _Word(type_, f"splat ({llvm.Constant(type_.element, value)})")
+
+
+def internal_function(
+    module: llvm.Module, name: str, result: Any, types: Sequence[Any], *attributes: str
+) -> llvm.Function:
+    """A new function that only its module calls."""
+    function = llvm.Function(module, llvm.FunctionType(result, types), name)
+    function.linkage = "internal"
+    for attribute in attributes:
+        function.attributes.add(attribute)
+    return function

@@ -99,9 +99,7 @@ def _run(
     if isinstance(strategy, ParallelPrefix):
         again = emit_prefix_scan(context, strategy, counter, limit, stop, stacks)
     iterations = clock.begin_iterations(context, node, limit)
-    head, body, after = (
-        w.function.append_basic_block(name) for name in ("head", "body", "after_loop")
-    )
+    head, body, after = w.blocks("head", "body", "after_loop")
     if go is None:
         b.branch(head)
     else:
@@ -146,7 +144,7 @@ def _spend(context: CodegenContext, node: Node) -> None:
         iteration_limit.consume_iterations(
             context,
             node,
-            context.builder.intrinsic("llvm.smax", I64, limit, context.builder.index(0)),
+            context.builder.most(limit, 0),
         )
 
 

@@ -14,7 +14,7 @@ code is the same for any number of threads, and so are the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -25,9 +25,9 @@ from treadle.jit.codegen.chunks import long_axis_in_chunks
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I64, POINTER, VOID, internal_function
 from treadle.jit.codegen.parallel_call import ParallelCall
-from treadle.jit.schedule.index_set_splitting import Pieces
+from treadle.jit.schedule.index_set_splitting import SplitPoints
 from treadle.jit.schedule.parallelism import (
     CACHE_LINE_ELEMENTS,
     Parallelism,
@@ -58,18 +58,11 @@ def parallel_nest(
     if not (is_shared or context.functions.is_outlined) or is_in_parallel_part(context):
         yield 0, count
         return
-    outer = context.builder
-    function = llvm.Function(
-        context.builder.module,
-        llvm.FunctionType(VOID, [POINTER, I64, I64]),
-        f"part.{len(context.functions.calls)}",
-    )
-    function.linkage = "internal"
-    function.attributes.add("noinline")
+    outer, name = context.builder, f"part.{len(context.functions.calls)}"
+    function = internal_function(outer.module, name, VOID, [POINTER, I64, I64], "noinline")
     function.args[0].add_attribute("noalias")
-    own = context.builder = context.access.builder = FunctionBuilder(
-        context.builder.module, function, context.builder.target
-    )
+    own = FunctionBuilder(outer.module, function, outer.target)
+    context.builder = context.access.builder = own
     with context.access.scope():
         yield _part(own, function.args, count, least)
     own.builder.ret_void()
@@ -116,20 +109,18 @@ def parallel_positions(context: CodegenContext, size: Index, found: Parallelism)
         yield context.builder.add(first, position)
 
 
-@contextmanager
-def positions(context: CodegenContext, size: Index, found: Parallelism) -> Iterator[Index]:
+def positions(
+    context: CodegenContext, size: Index, found: Parallelism
+) -> AbstractContextManager[Index]:
     """A loop over positions in this thread."""
-    with context.builder.range(size, hints=_hints(found.interleaved, found.lanes)) as position:
-        yield position
+    return context.builder.range(size, hints=_hints(found.interleaved, found.lanes))
 
 
-@contextmanager
 def indices(
     context: CodegenContext, shape: Sequence[Index], found: Parallelism
-) -> Iterator[tuple[Index, ...]]:
+) -> AbstractContextManager[tuple[Index, ...]]:
     """A loop over every index of the shape in this thread."""
-    with context.builder.nest(shape, _hints(found.interleaved, found.lanes)) as index:
-        yield index
+    return context.builder.nest(shape, _hints(found.interleaved, found.lanes))
 
 
 @contextmanager
@@ -160,7 +151,7 @@ def _hints(interleaved: int, lanes: int) -> Sequence[str]:
 
 def split_nest(
     context: CodegenContext,
-    found: Pieces,
+    found: SplitPoints,
     loops: Parallelism,
     write: Callable[[tuple[Index, ...]], None],
 ) -> None:
@@ -183,7 +174,8 @@ def split_nest(
             for bounds in pairwise(places):
                 start, end = bounds
                 if len(index) == axis:
-                    start, end = _later(context, start, first), _earlier(context, end, last)
+                    start = context.builder.most(first, start) if start else first
+                    end = context.builder.least(last, end)
                 length = context.builder.add(end, context.builder.multiply(-1, start))
                 is_row = len(index) == len(found) - 1 and isinstance(length, int)
                 hints = _MASKED if is_row and loops.masks(length) else ()
@@ -194,22 +186,6 @@ def split_nest(
                     inner((*index, own))
 
         inner(())
-
-
-def _later(context: CodegenContext, one: int, other: Index) -> Index:
-    if isinstance(other, int):
-        return max(one, other)
-    return (
-        other
-        if not one
-        else context.builder.intrinsic("llvm.smax", I64, other, context.builder.index(one))
-    )
-
-
-def _earlier(context: CodegenContext, one: int, other: Index) -> Index:
-    if isinstance(other, int):
-        return min(one, other)
-    return context.builder.intrinsic("llvm.smin", I64, other, context.builder.index(one))
 
 
 def _fine(cost: float) -> int:

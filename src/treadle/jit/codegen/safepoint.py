@@ -17,6 +17,7 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
+from treadle.jit.codegen.failure import leave
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
 from treadle.jit.kernel.ir import Node
@@ -81,7 +82,7 @@ def _poll_below_zero(
     context: CodegenContext, left: Any, stop: Callable[[], None] | None = None
 ) -> None:
     b, w = context.builder.builder, context.builder
-    stop = stop or partial(_stop, context)
+    stop = stop or partial(leave, context, INTERRUPTED)
     with w.rarely(b.icmp_signed("<", left, llvm.Constant(I64, 0))):
         b.store(llvm.Constant(I64, SAFEPOINT_PERIOD), context.safepoint.ticks)
         if context.surroundings.is_free:
@@ -106,12 +107,6 @@ def _poll_caller(context: CodegenContext, stop: Callable[[], None]) -> None:
         answer = call_back(w, POLL, context.safepoint.poll, ())
         with w.rarely(b.icmp_unsigned("!=", answer, llvm.Constant(I32, 0))):
             stop()
-
-
-def _stop(context: CodegenContext) -> None:
-    b = context.builder.builder
-    b.store(llvm.Constant(I64, INTERRUPTED), context.exit.status)
-    b.branch(context.exit.block)
 
 
 def acquire_gil(context: CodegenContext) -> None:
@@ -140,11 +135,9 @@ def end(context: CodegenContext) -> Any:
     if context.surroundings.is_free:
         return b.ret(b.load(context.exit.status, typ=I64))
     thread = b.load(context.safepoint.thread, typ=POINTER)
-    back = w.function.append_basic_block("back")
-    out = w.function.append_basic_block("out")
+    back, out = w.blocks("back", "out")
     b.cbranch(b.icmp_unsigned("!=", thread, llvm.Constant(POINTER, None)), back, out)
     b.position_at_end(back)
     b.call(w.external("PyEval_RestoreThread", VOID, POINTER), [thread])
-    b.branch(out)
-    b.position_at_end(out)
+    w.enter(out)
     return b.ret(b.load(context.exit.status, typ=I64))

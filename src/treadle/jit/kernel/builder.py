@@ -32,10 +32,10 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
     View,
+    show_node,
     static_shape,
 )
 from treadle.jit.kernel.node_builder import NodeBuilder
-from treadle.jit.kernel.node_text import show_node
 from treadle.jit.kernel.scalar_functions import default_type
 from treadle.jit.kernel.view_bounds import (
     broadcast_index,

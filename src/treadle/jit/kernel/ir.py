@@ -39,7 +39,7 @@ form, `parser` reads it, `verifier` checks these rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar, cast
@@ -108,6 +108,8 @@ __all__ = [
     "Take",
     "View",
     "op_of",
+    "show_node",
+    "show_shape",
     "static_shape",
 ]  # fmt: skip
 
@@ -374,3 +376,14 @@ def static_shape(node: Node) -> tuple[int, ...]:
     """The shape of a static node."""
     assert node.is_static, "an extent is not known"
     return cast(tuple[int, ...], node.shape)
+
+
+def show_shape(shape: Sequence[Number | None]) -> str:
+    """Print a shape; an unknown extent is "?"."""
+    words = ("?" if e is None else str(e) if isinstance(e, int) else e.name for e in shape)
+    return f"[{','.join(words)}]"
+
+
+def show_node(node: Node) -> str:
+    """Print the type of a node: float32[2,n0]."""
+    return f"{node.dtype}{show_shape(node.shape)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -56,6 +58,15 @@ class NodeBuilder:
         if found is moved:
             self._moved.append(moved)
         return found
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Add nodes to another block."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
 
     @property
     def hoisted(self) -> tuple[Node, ...]:

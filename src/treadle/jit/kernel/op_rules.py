@@ -40,8 +40,8 @@ from treadle.jit.kernel.ir import (
     Take,
     View,
     op_of,
+    show_shape,
 )
-from treadle.jit.kernel.node_text import show_shape
 from treadle.jit.kernel.scalar_functions import check_types
 
 Complaints = Iterator[str]

@@ -6,7 +6,7 @@ the builder, which simplifies views of replaced nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,13 +78,11 @@ class Rebuild:
 
     def write_inside(self, old: Block, begin: Callable[[], None] | None = None) -> Block:
         """Copy the nodes of a block into another; `begin` first writes its parameters."""
-        outer = self.builder.block
-        made = Block(old.name, outer, old.is_loop)
-        self.builder.block = made
-        if begin is not None:
-            begin()
-        self.write(old)
-        self.builder.block = outer
+        made = Block(old.name, self.builder.block, old.is_loop)
+        with self.builder.inside(made):
+            if begin is not None:
+                begin()
+            self.write(old)
         return made
 
 
@@ -156,26 +154,28 @@ def _op(rebuild: Rebuild, node: Node) -> Op:
 
 def write_loop(rebuild: Rebuild, node: Node, op: Loop) -> Node:
     """Copy a loop with this operation, which has its own carried arguments and body."""
-    body = rebuild.write_inside(op.body)
-    made = loop_with(
-        rebuild, op, body, tuple(rebuild.nodes[each] for each in op.states),
-        tuple(rebuild.nodes[each] for each in op.nexts),
-    )  # fmt: skip
+    made = loop_with(rebuild, op, rebuild.write_inside(op.body))
     return rebuild.builder.add(made, node.dtype, (), *rebuild.operands(node))
 
 
 def loop_with(
-    rebuild: Rebuild, op: Loop, body: Block, states: tuple[Node, ...], nexts: tuple[Node, ...]
+    rebuild: Rebuild,
+    op: Loop,
+    body: Block,
+    states: Iterable[Node] | None = None,
+    nexts: Iterable[Node] | None = None,
 ) -> Loop:
-    """The operation of a loop with other carried values."""
+    """The operation of a loop with this body, and with other carried values if they are given."""
+    made = rebuild.nodes
     stacks = tuple(
-        Stack(rebuild.nodes[each.element], each.axis, each.reverse, each.is_given)
-        for each in op.stacks
+        Stack(made[each.element], each.axis, each.reverse, each.is_given) for each in op.stacks
     )
-    going_on = None if op.next_condition is None else rebuild.nodes[op.next_condition]
     return replace(
         op, body=body, length=rebuild.number(op.length), extent=rebuild.number(op.extent),
-        states=states, nexts=nexts, next_condition=going_on, stacks=stacks,
+        states=tuple([made[each] for each in op.states] if states is None else states),
+        nexts=tuple([made[each] for each in op.nexts] if nexts is None else nexts),
+        next_condition=None if op.next_condition is None else made[op.next_condition],
+        stacks=stacks,
     )  # fmt: skip
 
 

@@ -118,6 +118,20 @@ def _collect(block: Block, found: list[Node]) -> None:
         found.append(node)
 
 
+def loops_by_body(nodes: Iterable[Node]) -> dict[Block, Node]:
+    """The loops among nodes, by their bodies."""
+    return {node.op.body: node for node in nodes if isinstance(node.op, Loop)}
+
+
+def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The nodes that read each node: as an operand, an extent, or what a block of theirs yields."""
+    found = dict[Node, list[Node]]()
+    for node in nodes:
+        for read in reads_of([node]):
+            found.setdefault(read, []).append(node)
+    return found
+
+
 def stack_of(node: Node) -> Stack | None:
     """The stacked output that a node is, if it is one of a loop."""
     if not isinstance(node.op, Result) or not isinstance(node.operands[0].op, Loop):

@@ -22,8 +22,9 @@ from treadle.jit.kernel.ir import (
     Node,
     Number,
     Result,
+    show_node,
+    show_shape,
 )
-from treadle.jit.kernel.node_text import show_node, show_shape
 from treadle.jit.kernel.op_rules import complaints, may_be_equal
 from treadle.jit.kernel.op_text import InvalidKernel
 from treadle.jit.kernel.printer import show_kernel

@@ -154,7 +154,9 @@ def release_boxes(
 
     The height of the stack before the loop is read in the enclosing block.
     """
-    if not _holds(builder, body) and not any(node in builder.objects for node in nexts):
+    if not any(map(makes_objects, all_nodes(body))) and not any(
+        node in builder.objects for node in nexts
+    ):
         return list(nexts)
     builder.block = outer
     (mark,) = _keep(builder, "mark", [], [OBJECT], makes=False)
@@ -162,7 +164,3 @@ def release_boxes(
     kept = [node for node in nexts if node in builder.objects]
     made = iter(_keep(builder, "pop_to", [mark, *kept], [OBJECT] * len(kept), makes=True))
     return [next(made) if node in builder.objects else node for node in nexts]
-
-
-def _holds(builder: KernelBuilder, body: Block) -> bool:
-    return any(map(makes_objects, all_nodes(body)))

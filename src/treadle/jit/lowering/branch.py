@@ -7,8 +7,17 @@ from collections.abc import Sequence
 from treadle import ir
 from treadle.ir import DType
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Block, Branch, Constant, DimOf, Empty, Node, Result, SymbolicDim
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    Constant,
+    DimOf,
+    Empty,
+    Node,
+    Result,
+    SymbolicDim,
+    show_node,
+)
 from treadle.jit.lowering.boxing import boxed, nothing
 from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
 from treadle.jit.lowering.operands import native_operands, present_operands, scalar

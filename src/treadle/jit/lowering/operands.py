@@ -9,8 +9,7 @@ from treadle import ir
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import Node, show_node
 from treadle.jit.lowering.boxing import types_of, unboxed
 from treadle.jit.lowering.operators.layout import dropped
 

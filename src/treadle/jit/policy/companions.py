@@ -14,8 +14,8 @@ from treadle.ir import Leaf, Loop, Step, Tensor, Value
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
 from treadle.jit.lowering import lowering
-from treadle.jit.policy.feeders import may_feed
 from treadle.jit.policy.native_types import is_native
+from treadle.jit.policy.producers import may_produce
 from treadle.plan import Region, is_compute_heavy, is_of_shape, steps_before, steps_between
 
 _DEAR = frozenset(("Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"))
@@ -64,16 +64,16 @@ def links_of(region: Region) -> Collection[Step]:
     return {region.steps[k] for k in steps_between(region.steps, loops, links)}
 
 
-def feeds_of(region: Region) -> Collection[Step]:
+def producers_of(region: Region) -> Collection[Step]:
     """The steps of a region that make what its loops slice, item by item."""
     loops = [k for k, step in enumerate(region.steps) if isinstance(step, Loop)]
-    feeds = [k for k, step in enumerate(region.steps) if may_feed(step)]
+    feeds = [k for k, step in enumerate(region.steps) if may_produce(step)]
     return {region.steps[k] for k in steps_before(region.steps, loops, feeds)}
 
 
 def expect_small(region: Region, nodes: Mapping[Value, Node | None]) -> None:
     """Raise Declined if a step that joined has more elements than allowed."""
-    large = {*links_of(region), *feeds_of(region)} if region.absorbed else ()
+    large = {*links_of(region), *producers_of(region)} if region.absorbed else ()
     for step in region.absorbed:
         for value in () if step in large else _looked_at(step):
             node = nodes.get(value)

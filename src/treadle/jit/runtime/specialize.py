@@ -47,7 +47,7 @@ from treadle.jit.lowering import lower_steps, nothing
 from treadle.jit.lowering.lowering_builder import LoweringBuilder
 from treadle.jit.lowering.sequences.scalarize import scalarize_sequences
 from treadle.jit.policy.companions import expect_small
-from treadle.jit.policy.feeders import Sources, item_sources, may_feed, shortens
+from treadle.jit.policy.producers import Sources, item_sources, may_drop_items, may_produce
 from treadle.plan import Region, is_of_shape
 
 Kind = tuple[DType | None, tuple[int, ...]]
@@ -104,7 +104,7 @@ def _slicings(region: Region) -> tuple[list[list[tuple[Value, int]]], set[Value]
     for step in reversed(others):
         found = () if not otherwise.isdisjoint(step.results) else _sources(step, slicings)
         items = {value for value, _ in found}
-        if may_feed(step):
+        if may_produce(step):
             items.update(value for group in slicings for value, _ in group)
         otherwise |= {value for value in reads(step) if value is not None}.difference(items)
     return slicings, otherwise
@@ -114,8 +114,8 @@ def _sources(step: Step, slicings: list[list[tuple[Value, int]]]) -> Sources:
     """What a step slices, if loops slice its result along one axis; it is added to theirs."""
     groups = [(group, axis) for group in slicings for value, axis in group if value in step.results]
     axes = {axis for _, axis in groups}
-    found = item_sources(step, axes.pop()) if len(axes) == 1 and may_feed(step) else None
-    if found and shortens(step):
+    found = item_sources(step, axes.pop()) if len(axes) == 1 and may_produce(step) else None
+    if found and may_drop_items(step):
         slicings.append(list(found))
         return found
     for group, _ in groups if found else ():

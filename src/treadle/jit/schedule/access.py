@@ -92,11 +92,6 @@ def identity(rank: int) -> AccessMap:
     return tuple(own(axis) for axis in range(rank))
 
 
-def is_own_index(access: AccessMap, rank: int) -> bool:
-    """Whether an access is at the own index of a reader of this rank."""
-    return access == identity(rank)
-
-
 def shift_of(access: AccessMap, rank: int) -> tuple[int, ...] | None:
     """The offsets of an access from the own index of a reader of this rank; None if others."""
     places = [each for each in access if isinstance(each, AffineIndex)]

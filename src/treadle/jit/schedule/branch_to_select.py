@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View, op_of
-from treadle.jit.kernel.rebuild import Rebuild, rebuilt, write_branch
+from treadle.jit.kernel.rebuild import Rebuild, write_branch
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
 from treadle.jit.kernel.traversal import all_nodes
 
@@ -17,12 +17,13 @@ _MAX_NODES = 4
 """The number of functions on both sides together, and of results."""
 
 
-def with_selects(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_selects(kernel: Kernel) -> Rules | None:
     """The kernel with selects for its small branches; itself if it has none."""
     if not any(_is_small(node) for node in all_nodes(kernel.main)):
-        return kernel
+        return None
     writer = _Selects()
-    return remove_dead_nodes(rebuilt(kernel, {Branch: writer.branch, Result: writer.result}))
+    return {Branch: writer.branch, Result: writer.result}
 
 
 def _is_small(node: Node) -> bool:

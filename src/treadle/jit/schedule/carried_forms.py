@@ -24,26 +24,23 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds, keeps_order
 from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedForms, CarriedRewrite
 
 _MAX_PARTS = 16
 
 
-def with_simple_carried_values(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_simple_carried_values(kernel: Kernel) -> Rules | None:
     """The kernel with carried values in their simplest forms."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     forms = _forms(kernel)
     return CarriedRewrite(forms).rules if forms else None
 
 
-def _forms(kernel: Kernel) -> Forms:
+def _forms(kernel: Kernel) -> CarriedForms:
     loops = [node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     candidates = {
         state: form
@@ -57,10 +54,10 @@ def _forms(kernel: Kernel) -> Forms:
     return candidates
 
 
-def _form(loop: Loop, state: Node, after: Node) -> Form | None:
+def _form(loop: Loop, state: Node, after: Node) -> CarriedForm | None:
     """A simpler form of a carried value, as far as its next value shows."""
     if after is state:
-        return Form(())
+        return CarriedForm(())
     if not state.shape or len(state.shape) != len(after.shape):
         return None
     op = after.op
@@ -69,11 +66,11 @@ def _form(loop: Loop, state: Node, after: Node) -> Form | None:
     if state.shape != after.shape or _is_of_changing_shape(loop, state):
         return None
     if isinstance(op, Concat) and state.is_static and 1 < len(after.operands) <= _MAX_PARTS:
-        return Form(tuple(operand.shape for operand in after.operands), op.axis)
+        return CarriedForm(tuple(operand.shape for operand in after.operands), op.axis)
     return None
 
 
-def _reshaped(state: Node, after: Node) -> Form | None:
+def _reshaped(state: Node, after: Node) -> CarriedForm | None:
     """The form with the axes of extent 1 of the value that the next one is a view of."""
     ones = [extent == 1 for extent in state.shape]
     if ones != [extent == 1 for extent in after.shape]:
@@ -82,7 +79,7 @@ def _reshaped(state: Node, after: Node) -> Form | None:
     (given,) = after.operands
     kept = tuple(None if extent == 1 else next(long) for extent in given.shape)
     shape = tuple(1 if axis is None else state.shape[axis] for axis in kept)
-    return Form((shape,), kept=kept)
+    return CarriedForm((shape,), kept=kept)
 
 
 def _is_of_changing_shape(loop: Loop, state: Node) -> bool:
@@ -103,7 +100,7 @@ def _is_reshaped(after: Node) -> bool:
     return keeps_order(after) and (is_narrow or isinstance(given.op, Elementwise))
 
 
-def _not_read_apart(kernel: Kernel, candidates: Forms) -> set[Node]:
+def _not_read_apart(kernel: Kernel, candidates: CarriedForms) -> set[Node]:
     """The states to split of which some node reads more than one part."""
     found = set[Node]()
     for node in all_nodes(kernel.main):
@@ -116,7 +113,7 @@ def _not_read_apart(kernel: Kernel, candidates: Forms) -> set[Node]:
     return found
 
 
-def _reads_rows(reader: Node, state: Node, form: Form, kernel: Kernel) -> bool:
+def _reads_rows(reader: Node, state: Node, form: CarriedForm, kernel: Kernel) -> bool:
     """Whether a node reads a border and what follows it, for loops that carry the diagonal."""
     if not isinstance(reader.op, View) or reader.operands != (state,) or len(form.shapes) != 2:
         return False
@@ -126,7 +123,7 @@ def _reads_rows(reader: Node, state: Node, form: Form, kernel: Kernel) -> bool:
     return is_sliced_along_rows(reader, kernel)
 
 
-def _reads_one(reader: Node, state: Node, form: Form) -> bool:
+def _reads_one(reader: Node, state: Node, form: CarriedForm) -> bool:
     assert form.axis is not None
     if not isinstance(reader.op, View) or reader.operands != (state,):
         return False

@@ -24,6 +24,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.schedule.algebra.counters import Counter, written_counter
 
 
@@ -43,7 +44,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CarriedForm:
     """How a value is carried: as values of these shapes, or as none.
 
     It is then the initial value, a `counter`, the `same` as another carried value of its loop, or a
@@ -61,7 +62,7 @@ class Form:
     collected: Collected | None = None
 
 
-Forms = Mapping[Node, Form]
+CarriedForms = Mapping[Node, CarriedForm]
 """The forms of carried arguments whose form changes."""
 
 
@@ -86,7 +87,7 @@ class CarriedRewrite:
     loops, `written` the finished ones, by the old node.
     """
 
-    forms: Forms
+    forms: CarriedForms
     unread: Mapping[Node, frozenset[int]] = field(default_factory=dict)
     around: list[_Written] = field(default_factory=list)
     written: dict[Node, _Written] = field(default_factory=dict)
@@ -109,15 +110,14 @@ class CarriedRewrite:
         body = rebuild.write_inside(op.body)
         self.around.pop()
         initials = self._apart(builder, op, made.initials)
-        outer, builder.block = builder.block, body
-        nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
-        rows = self._rows(rebuild, op)
-        builder.block = outer
+        with builder.inside(body):
+            nexts = self._apart(builder, op, [rebuild.nodes[after] for after in op.nexts])
+            rows = self._rows(rebuild, op)
         states = [each for each in body.nodes if isinstance(each.op, CarriedArg)]
         states.sort(key=_number)
         stacks = tuple(each for k, each in enumerate(op.stacks) if k not in dropped)
         plain = replace(op, stacks=stacks)
-        whole = loop_with(rebuild, plain, body, tuple(states), tuple(nexts))
+        whole = loop_with(rebuild, plain, body, states, nexts)
         whole = replace(whole, stacks=(*whole.stacks, *rows.values()))
         loop = builder.add(whole, node.dtype, (), *given[:heads], *initials)
         for number, state in enumerate(op.states):
@@ -243,8 +243,8 @@ def _number(state: Node) -> int:
     return op_of(state, CarriedArg).number
 
 
-def _as_it_is(state: Node) -> Form:
-    return Form((state.shape,), kept=tuple(range(len(state.shape))))
+def _as_it_is(state: Node) -> CarriedForm:
+    return CarriedForm((state.shape,), kept=tuple(range(len(state.shape))))
 
 
 def _last(builder: KernelBuilder, loop: Node, state: Node) -> Node:
@@ -282,7 +282,7 @@ def _filled(
     return builder.add(Concat(axis), initial.dtype, whole, *parts)
 
 
-def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
+def _parts(builder: KernelBuilder, value: Node, form: CarriedForm) -> list[Node]:
     """A value in the form."""
     if not form.shapes:
         return []
@@ -296,16 +296,15 @@ def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
         return [builder.view(value, narrow, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
-        axes = [Axis(first * (k == form.axis), ((k, 1),)) for k in range(len(shape))]
-        parts.append(builder.view(value, shape, axes))
         extent = shape[form.axis]
         assert isinstance(extent, int)
+        parts.append(axis_slice(builder, value, form.axis, first, 1, extent))
         first += extent
     return parts
 
 
 def _whole(
-    builder: KernelBuilder, parts: Sequence[Node], form: Form, state: Node, initial: Node
+    builder: KernelBuilder, parts: Sequence[Node], form: CarriedForm, state: Node, initial: Node
 ) -> Node:
     """The value in its old form, assembled from these parts."""
     if not parts:

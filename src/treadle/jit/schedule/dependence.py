@@ -45,11 +45,6 @@ class LoopDependence:
         """The carried values that a node depends on."""
         return frozenset(self.of(node))
 
-    def is_parallel(self, number: int) -> bool:
-        """Whether all axes of a carried value are parallel."""
-        axes = {axis for group in self.parallel for each, axis in group if each == number}
-        return axes == _long_axes(self.loop.states[number])
-
 
 def dependence_of(loop: Loop) -> LoopDependence:
     """The dependences of a loop."""

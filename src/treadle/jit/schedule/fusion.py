@@ -15,7 +15,13 @@ from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Block, Branch, Loop, Node, Scatter
 from treadle.jit.kernel.traversal import with_inside, yielded
-from treadle.jit.schedule.index_set_splitting import Pieces, are_few, count, split_concats, together
+from treadle.jit.schedule.index_set_splitting import (
+    SplitPoints,
+    are_few,
+    count,
+    split_concats,
+    together,
+)
 from treadle.jit.schedule.nest_size import (
     MAX_FUSED,
     MIN_LONG,
@@ -37,7 +43,7 @@ class Nest:
     """
 
     nodes: tuple[Node, ...]
-    pieces: Pieces | None
+    pieces: SplitPoints | None
     in_place: Mapping[Node, Node]
 
 
@@ -91,7 +97,7 @@ class _Fusion:
         self.order = ReadOrder(block, storage)
         self.steps: list[Step] = []
         self.member: dict[Node, list[Node]] = {}
-        self.cut: dict[Node, Pieces] = {}
+        self.cut: dict[Node, SplitPoints] = {}
         self.row: dict[Node, int] = {}
         self.written = set[Node]()
         self.tenant: dict[Node, Node] = {}
@@ -203,7 +209,7 @@ class _Fusion:
             self.member[node] = rest
         return rest or None
 
-    def _cuts(self, nest: list[Node]) -> Pieces | None:
+    def _cuts(self, nest: list[Node]) -> SplitPoints | None:
         """The positions at which the nest is split for the Concats it reads."""
         found = [self.cut[node] for node in nest if node in self.cut]
         return together(found) if found else None

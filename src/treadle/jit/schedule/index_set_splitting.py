@@ -18,7 +18,7 @@ from treadle.jit.kernel.ir import Concat, Elementwise, Node, static_shape
 from treadle.jit.schedule.access import shift_of
 from treadle.jit.schedule.op_accesses import accesses_of
 
-Pieces = tuple[tuple[int, ...], ...]
+SplitPoints = tuple[tuple[int, ...], ...]
 """Along each axis the starts of the pieces, and the end of the last one."""
 _MOST_PIECES = 9
 _WIDE, _NARROW_PART = 16, 8
@@ -26,7 +26,7 @@ _NEST_NS = 50.0
 """What a nest takes beside its elements: to copy a Concat takes one for each operand."""
 
 
-def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) -> Pieces | None:
+def split_concats(nodes: Collection[Node], is_inline: Callable[[Node], bool]) -> SplitPoints | None:
     """The pieces of a nest of these nodes; None if it reads no Concat."""
     shapes = {node.shape for node in nodes if node.is_static}
     if len(shapes) != 1:
@@ -56,17 +56,17 @@ def _inner(node: Node, start: tuple[int, ...]) -> Iterable[tuple[Node, tuple[int
                 yield operand, tuple(map(int.__sub__, start, offsets))
 
 
-def together(all_cuts: Iterable[Pieces]) -> Pieces:
+def together(all_cuts: Iterable[SplitPoints]) -> SplitPoints:
     """The pieces of fused nests of one shape."""
     return tuple(tuple(sorted(set().union(*each))) for each in zip(*all_cuts, strict=True))
 
 
-def count(found: Pieces) -> int:
+def count(found: SplitPoints) -> int:
     """The number of pieces."""
     return prod(len(places) - 1 for places in found)
 
 
-def are_few(found: Pieces, alone: float = 0.0) -> bool:
+def are_few(found: SplitPoints, alone: float = 0.0) -> bool:
     """Whether there are few pieces, and few elements in pieces too narrow for vectors.
 
     Each of those takes `alone` nanoseconds where functions with long code follow in the nest; to

@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of, stack_of, with_inside, yielded
 from treadle.jit.schedule.stacked_loops import counts_are_equal
 
@@ -44,12 +44,11 @@ _MOVABLE = (Concat, Elementwise, MatMul, Reduce, Reshape, Result, View)
 """Operations that may be computed later: they cannot fail, and call nothing."""
 
 
-def with_row_loops(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_row_loops(kernel: Kernel) -> Rules | None:
     """The kernel with such loops; itself if it needs none, or counts what its loops do."""
-    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
+    if kernel.counts_loops:
+        return None
     found = next(_found(kernel), None)
     if found is None:
         return None
@@ -232,15 +231,14 @@ class _RowLoop:
     def _write_rows(self, rebuild: Rebuild) -> None:
         """A loop that computes a row of every operator in each iteration."""
         builder, found = rebuild.builder, self.between_loops
-        outer = builder.block
-        body = builder.block = Block("rows", outer, is_loop=True)
-        for node in found.rows:
-            self.items[node] = self._item(rebuild, node)
-        stacks = tuple(
-            Stack(builder.reshape(self.items[node], rebuild.shape(node)[1:]), 0, reverse=False)
-            for node in found.stacked
-        )
-        builder.block = outer
+        body = Block("rows", builder.block, is_loop=True)
+        with builder.inside(body):
+            for node in found.rows:
+                self.items[node] = self._item(rebuild, node)
+            stacks = tuple(
+                Stack(builder.reshape(self.items[node], rebuild.shape(node)[1:]), 0, reverse=False)
+                for node in found.stacked
+            )
         extent = rebuild.number(found.extent)
         op = Loop(body, False, False, extent, (), (), None, stacks, extent)
         made = builder.add(op, found.first.dtype, ())

@@ -27,7 +27,7 @@ from treadle.jit.kernel.ir import (
     Take,
     View,
 )
-from treadle.jit.kernel.traversal import reads_of, with_inside
+from treadle.jit.kernel.traversal import readers_of, reads_of, with_inside
 
 _READING = (Concat, Cumulative, Elementwise, Gather, MatMul, Reduce, Reshape, Take, View)
 """Operations that read elements and keep no operand's memory."""
@@ -66,10 +66,7 @@ def rows_before_updates(rows: Collection[Node], nodes: Sequence[Node]) -> set[No
     taken = {each for each in rows if _is_long_row(each)}
     if not taken:
         return taken
-    readers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for read in reads_of([node]):
-            readers.setdefault(read, []).append(node)
+    readers = readers_of(nodes)
     return {each for each in taken if _is_read_before_update(each, readers)}
 
 

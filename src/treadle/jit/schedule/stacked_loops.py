@@ -34,7 +34,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import (
     all_nodes,
     reads_of,
@@ -54,12 +54,11 @@ def _fit_one_at_a_time(sizes: Sequence[int]) -> bool:
     return max(sizes) <= L1_BYTES < sum(sizes)
 
 
-def with_fused_loops(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_fused_loops(kernel: Kernel) -> Rules | None:
     """The kernel with such loops as one; itself if it has none, or counts what its loops do."""
-    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
+    if kernel.counts_loops:
+        return None
     pair = next(_pairs(kernel), None)
     if pair is None:
         return None
@@ -203,12 +202,11 @@ class _FusedLoop:
 
     def _both(self, rebuild: Rebuild) -> Node:
         one, other = self.ops
-        builder, outer = rebuild.builder, rebuild.builder.block
-        body = Block(other.body.name, outer, is_loop=True)
-        builder.block = body
-        rebuild.write(one.body)
-        rebuild.write(other.body)
-        builder.block = outer
+        builder = rebuild.builder
+        body = Block(other.body.name, builder.block, is_loop=True)
+        with builder.inside(body):
+            rebuild.write(one.body)
+            rebuild.write(other.body)
         stacks = tuple(
             replace(stack, element=rebuild.nodes[stack.element])
             for stack in (*one.stacks, *other.stacks)

@@ -17,7 +17,6 @@ from math import prod
 from typing import NamedTuple
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -36,9 +35,17 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
-from treadle.jit.kernel.traversal import all_nodes, is_run_once, shape_operands, word_of, yielded
+from treadle.jit.kernel.traversal import (
+    all_nodes,
+    is_run_once,
+    loops_by_body,
+    shape_operands,
+    word_of,
+    yielded,
+)
 
 _VECTOR = 8
 """The elements of an item from which a function of it is computed in vectors."""
@@ -58,14 +65,14 @@ Producers = Mapping[Node, Sequence[Slicing]]
 """The values that are computed item by item, with the items that are read."""
 
 
-def with_sunk_producers(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_sunk_producers(kernel: Kernel) -> Rules | None:
     """The kernel whose loops compute items of values that they alone slice; itself if none does."""
     sunk = producers(kernel).sunk
     if not sunk:
-        return kernel
+        return None
     writer = _Items(sunk)
-    rules = {ScanSlice: writer.slice, Take: writer.take}
-    return remove_dead_nodes(rebuilt(kernel, rules))
+    return {ScanSlice: writer.slice, Take: writer.take}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,7 +88,7 @@ def producers(kernel: Kernel) -> FoundProducers:
     nodes = all_nodes(kernel.main)
     if not any(isinstance(node.op, ScanSlice) for node in nodes):
         return FoundProducers({}, {})
-    search = _Search(kernel, _readers(kernel.results, nodes), _loops(nodes))
+    search = _Search(kernel, _readers(kernel.results, nodes), loops_by_body(nodes))
     for node in reversed(nodes):
         search.visit(node)
     for node in nodes:
@@ -99,10 +106,6 @@ def _readers(
         for read in (*node.operands, *yielded(node), *shape_operands(node)):
             found.setdefault(read, []).append(node)
     return found
-
-
-def _loops(nodes: Sequence[Node]) -> Mapping[Block, Node]:
-    return {node.op.body: node for node in nodes if isinstance(node.op, Loop)}
 
 
 def _saves(node: Node, sunk: Producers) -> bool:

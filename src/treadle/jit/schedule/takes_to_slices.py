@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -24,8 +23,10 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.schedule.access import affine_value
 
 
@@ -42,7 +43,8 @@ class _Place:
     rest: tuple[Axis, ...] | None = None
 
 
-def with_scan_slices(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_scan_slices(kernel: Kernel) -> Rules | None:
     """The kernel with scan slices for such rows; itself if it has none."""
     nodes = all_nodes(kernel.main)
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
@@ -53,10 +55,10 @@ def with_scan_slices(kernel: Kernel) -> Kernel:
         and (rows_read := _place(node, loops.get(node.home))) is not None
     }
     if not found:
-        return kernel
+        return None
     writer = _Slices(found, loops, {node.home for node in found})
     rules = dict.fromkeys((Take, Gather, View), writer.row)
-    return remove_dead_nodes(rebuilt(kernel, {**rules, Loop: writer.loop}))
+    return {**rules, Loop: writer.loop}
 
 
 def _place(node: Node, loop: Loop | None) -> _Place | None:
@@ -159,6 +161,4 @@ def _rows(rebuild: Rebuild, data: Node, rows_read: _Place, count: Number) -> Nod
     if rows_read.is_reversed:
         assert isinstance(count, int)
         first -= count - 1
-    shape = tuple(count if k == rows_read.axis else extent for k, extent in enumerate(data.shape))
-    axes = [Axis(first * (k == rows_read.axis), ((k, 1),)) for k in range(len(shape))]
-    return rebuild.builder.view(data, shape, axes)
+    return axis_slice(rebuild.builder, data, rows_read.axis, first, 1, count)

@@ -251,11 +251,6 @@ def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int
     return places, engine
 
 
-def family() -> str:
-    """The architecture in LLVM's triple of this machine: x86_64."""
-    return symbols.MACHINE if symbols.is_possible() else _triple().partition("-")[0]
-
-
 @uninterruptible
 def _triple() -> str:
     return str(_llvm().get_default_triple())

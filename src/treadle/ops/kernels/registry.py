@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial, update_wrapper
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,8 +30,7 @@ Key = tuple[str, str, int]
 ML = "ai.onnx.ml"
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """The kernel for one version of one operator.
 
     `bind` prepares it once for attributes (with defaults) and a number of results; the bound
@@ -106,7 +104,8 @@ def from_function(function: Callable[..., Any]) -> Maker:
             given["outputs"] = outputs
         return body_of(partial(function, **given) if given else function)
 
-    return update_wrapper(bind, function)
+    bind.__wrapped__ = function  # type: ignore[attr-defined]
+    return bind
 
 
 def body_of(function: Callable[..., Any]) -> Body:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of
-from treadle.jit.schedule.algebra.value_ranges import FUNCTIONS, Range, ValueRanges
+from treadle.jit.schedule.algebra.value_ranges import FUNCTIONS, Range, ranges_of
 
 ENDS = [(-5, -2), (-3, 0), (-4, 6), (0, 0), (0, 5), (1, 1), (2, 7), (-1, 3)]
 PLAIN = {
@@ -83,9 +83,8 @@ WANTED = {
 
 def test_ranges_follow_values_through_a_kernel() -> None:
     kernel = kernel_of(KERNEL)
-    ranges = ValueRanges()
-    ranges.write(kernel.main)
-    found = {name: ranges.known.get(node) for node, name in names_of(KERNEL, kernel).items()}
+    ranges = ranges_of(kernel.main) or {}
+    found = {name: ranges.get(node) for node, name in names_of(KERNEL, kernel).items()}
     assert {name: found[name] for name in WANTED} == WANTED
 
 
@@ -108,7 +107,6 @@ NESTED = """kernel
 
 def test_a_loop_in_a_loop_forgets_what_it_assumed_before() -> None:
     kernel = kernel_of(NESTED)
-    ranges = ValueRanges()
-    ranges.write(kernel.main)
-    found = {name: ranges.known.get(node) for node, name in names_of(NESTED, kernel).items()}
+    ranges = ranges_of(kernel.main) or {}
+    found = {name: ranges.get(node) for node, name in names_of(NESTED, kernel).items()}
     assert all(found[name] == WHOLE for name in "abcde")

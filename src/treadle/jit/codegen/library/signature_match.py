@@ -73,7 +73,7 @@ def known_extents(tensors: Tensors, free: FreeKernel) -> Mapping[SymbolicDim, An
         narrow = free.signature[position][0] is DType.INT32
         count = w.builder.load(tensors.load(position, DATA), typ=I32 if narrow else I64)
         whole = w.builder.sext(count, I64) if narrow else count
-        found[extent] = w.intrinsic("llvm.smax", I64, whole, llvm.Constant(I64, 0))
+        found[extent] = w.most(whole, 0)
     return found
 
 

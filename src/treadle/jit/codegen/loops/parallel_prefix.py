@@ -83,12 +83,9 @@ def emit_prefix_scan(
     """
     b, w, op = context.builder.builder, context.builder, linear.op
     context.counts["linear"] += 1
-    again, head, body, kept, failed, after = (
-        w.function.append_basic_block(n)
-        for n in ("again", "lanes", "vector", "kept", "failed", "rest")
-    )
-    b.branch(again)
-    b.position_at_end(again)
+    names = ("again", "lanes", "vector", "kept", "failed", "rest")
+    again, head, body, kept, failed, after = w.blocks(*names)
+    w.enter(again)
     b.store(limit, stop)
     before = {}
     for k, state in enumerate(op.states):
@@ -96,8 +93,7 @@ def emit_prefix_scan(
         start = b.load(variable, typ=register_type(state.dtype))
         start = w.splat(_widened(context, start, state.dtype), linear.lanes)
         before[state] = w.variable(start.type, start)
-    b.branch(head)
-    b.position_at_end(head)
+    w.enter(head)
     first = b.load(counter, typ=I64)
     behind = b.add(first, w.index(linear.lanes))
     b.cbranch(b.icmp_signed("<=", behind, limit), body, after)
@@ -118,9 +114,8 @@ def emit_prefix_scan(
     b.branch(head)
     b.position_at_end(failed)
     soon = b.add(first, w.index(linear.plain))
-    b.store(w.intrinsic("llvm.smin", I64, soon, limit), stop)
-    b.branch(after)
-    b.position_at_end(after)
+    b.store(w.least(soon, limit), stop)
+    w.enter(after)
     for k, state in enumerate(op.states):
         last = b.load(before[state], typ=before[state].allocated_type)
         one = b.extract_element(last, w.index(0))

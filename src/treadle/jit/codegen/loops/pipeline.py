@@ -26,7 +26,7 @@ from treadle.jit.codegen.carried import double_buffer
 from treadle.jit.codegen.carried.stacked import StackedOutput, stacked_outputs
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext, Exit
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I1, I64, POINTER, VOID, internal_function
 from treadle.jit.codegen.loop import (
     EmitBlock,
     begin_states,
@@ -81,7 +81,7 @@ def emit_pipeline(context: CodegenContext, pipeline: Pipeline, emit_block: EmitB
     for stage in pipeline.stages:
         pack_matrices(context, stage.loop, most_trips)
         begun.append(_begin(context, stage, emit_block))
-    limit = w.intrinsic("llvm.smax", I64, begun[0].limit, w.index(0))
+    limit = w.most(begun[0].limit, 0)
     b.store(limit, _word(w, words, w.index(0), _LIMIT))
     for number in range(len(begun)):
         for word in (_PROGRESS, _CLAIMED):
@@ -142,11 +142,9 @@ def _function(
 ) -> Iterator[tuple[FunctionBuilder, FunctionBuilder]]:
     """The builders of a new function, which is the current one inside, and of the one around it."""
     outer = context.builder
-    module, type_ = outer.module, llvm.FunctionType(result, types)
-    function = llvm.Function(module, type_, module.get_unique_name(name))
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    own = FunctionBuilder(module, function, outer.target)
+    name = outer.module.get_unique_name(name)
+    function = internal_function(outer.module, name, result, types, "noinline")
+    own = FunctionBuilder(outer.module, function, outer.target)
     context.builder = context.access.builder = own
     with context.access.scope():
         yield own, outer
@@ -163,10 +161,8 @@ def _turn(context: CodegenContext, words: Any, number: int, begun: _Begun) -> tu
     """The function (data) -> whether it has begun some iterations of a loop, and its data."""
     with _function(context, "turn", I1, [POINTER]) as (w, outer):
         b, line = w.builder, w.index(number + 1)
-        refuse, give_back, claim, fail, done = (
-            w.function.append_basic_block(name)
-            for name in ("refuse", "give_back", "claim", "fail", "done")
-        )
+        names = ("refuse", "give_back", "claim", "fail", "done")
+        refuse, give_back, claim, fail, done = w.blocks(*names)
         _next_iterations(w, words, number, begun.stage, refuse)
         claimed, zero, one = _word(w, words, line, _CLAIMED), w.index(0), w.index(1)
         pair = b.cmpxchg(claimed, zero, one, "acquire", "monotonic")
@@ -184,8 +180,7 @@ def _turn(context: CodegenContext, words: Any, number: int, begun: _Begun) -> tu
         b.ret(llvm.Constant(I1, 1))
         b.position_at_end(give_back)
         b.store_atomic(zero, claimed, "release", 8)
-        b.branch(refuse)
-        b.position_at_end(refuse)
+        w.enter(refuse)
         b.ret(llvm.Constant(I1, 0))
     return w.function, handed(outer, w)
 
@@ -197,11 +192,11 @@ def _next_iterations(
     b = builder.builder
     limit = b.load(_word(builder, words, builder.index(0), _LIMIT), typ=I64)
     first = _progress(builder, words, number)
-    last = _least(builder, builder.add(first, stage.steps), limit)
+    last = builder.least(builder.add(first, stage.steps), limit)
     is_ready = b.icmp_signed("<", first, limit)
     if number:
         whole, ahead = builder.add(last, stage.ahead - 1), builder.index(stage.ahead)
-        needed = _least(builder, b.mul(b.udiv(whole, ahead), ahead), limit)
+        needed = builder.least(b.mul(b.udiv(whole, ahead), ahead), limit)
         is_there = b.icmp_signed(">=", _progress(builder, words, number - 1), needed)
         is_ready = b.and_(is_ready, is_there)
     after = builder.function.append_basic_block("ready")
@@ -216,24 +211,17 @@ def _progress(builder: FunctionBuilder, words: Any, number: Any) -> Any:
     return builder.builder.load_atomic(word, "acquire", 8, typ=I64)
 
 
-def _least(builder: FunctionBuilder, left: Any, right: Any) -> Any:
-    return builder.intrinsic("llvm.smin", I64, left, right)
-
-
 def _runner(context: CodegenContext, words: Any, begun: list[_Begun]) -> tuple[Any, Any]:
     """The function (data, number, threads) that takes turns until all loops are done."""
     turns = [_turn(context, words, number, each) for number, each in enumerate(begun)]
     pool = context.access.slots.thread_pool()
     with _function(context, "pipeline", VOID, [POINTER, I64, I64]) as (w, outer):
         b, thread = w.builder, w.function.args[1]
-        head, idle, ran, out = (
-            w.function.append_basic_block(name) for name in ("head", "idle", "ran", "out")
-        )
+        head, idle, ran, out = w.blocks("head", "idle", "ran", "out")
         own = w.variable(I64, b.urem(thread, w.index(len(begun))))
         spins, since = (w.variable(I64, w.index(0)) for _ in range(2))
         is_first = b.icmp_signed("==", thread, w.index(0))
-        b.branch(head)
-        b.position_at_end(head)
+        w.enter(head)
         _leave_if_over(w, words, len(begun), out)
         _dispatch(w, turns, b.load(own, typ=I64), ran, idle)
         b.position_at_end(ran)

@@ -15,9 +15,8 @@ from treadle.jit.codegen.buffer import Buffer, Flat
 from treadle.jit.codegen.carried.stacked import StackedOutput
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.loops.lane_values import LaneValues
-from treadle.jit.codegen.loops.vector_pieces import Pieces
+from treadle.jit.codegen.loops.vector_variables import VectorVariables
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.ir import InductionVar, Node, ScanSlice, op_of
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, period
@@ -71,7 +70,7 @@ def emit_register_tiles(
         tile.store(_memory(tile, k), last, Flat(tiling.size - tiling.lanes))
     for variable, final in zip(_single_variables(context, tiling), finals, strict=True):
         w.builder.store(w.builder.load(final, typ=final.allocated_type), variable)
-    w.builder.store(w.intrinsic("llvm.smax", I64, limit, w.index(0)), counter)
+    w.builder.store(w.most(limit, 0), counter)
 
 
 def _start(context: CodegenContext, tiling: RegisterTiling, number: Any) -> Index:
@@ -116,7 +115,7 @@ def _emit_tile(
             begin = tile.loaded(_memory(tile, k), Flat(tile.start))
         else:
             begin = tile.many(next(first))
-        carried[state] = Pieces.of(w, begin)
+        carried[state] = VectorVariables.of(w, begin)
     with w.range(limit, hints=NOT_VECTORIZED) as counter, context.access.scope():
         poll_after(context, context.schedule.iterations[tile.tiling.node].group)
         tile.counter = w.index(counter)

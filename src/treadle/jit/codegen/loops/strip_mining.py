@@ -42,13 +42,10 @@ def strip_mined(
         return
     poll_when_due(context)
     end = b.add(first, w.index(strategy.strip), flags=("nsw", "nuw"))
-    end = w.intrinsic("llvm.smin", I64, end, stop)
+    end = w.least(end, stop)
     handed = _handed(context, op_of(node, Loop))
-    head, body, done = (
-        w.function.append_basic_block(name) for name in ("strip", "iteration", "strip_done")
-    )
-    b.branch(head)
-    b.position_at_end(head)
+    head, body, done = w.blocks("strip", "iteration", "strip_done")
+    w.enter(head)
     index = b.load(counter, typ=I64)
     b.cbranch(b.icmp_signed("<", index, end), body, done)
     b.position_at_end(body)

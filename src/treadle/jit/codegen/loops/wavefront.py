@@ -88,9 +88,8 @@ def emit_wavefront(
     """Process groups of up to as many rows as there are lanes; `counter` is the next row."""
     b, w, most = context.builder.builder, context.builder, grid.lanes
     context.counts["antidiagonals"] += 1
-    head, body, after = (w.function.append_basic_block(n) for n in ("wave", "rows", "rest"))
-    b.branch(head)
-    b.position_at_end(head)
+    head, body, after = w.blocks("wave", "rows", "rest")
+    w.enter(head)
     first = b.load(counter, typ=I64)
     left = b.sub(limit, first)
     b.cbranch(b.icmp_signed(">", left, w.index(0)), body, after)

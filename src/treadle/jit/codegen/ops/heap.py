@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import I64, POINTER, VOID
+from treadle.jit.codegen.llvm_types import I64, POINTER, VOID, internal_function
 
 DIGIT_BITS = 8
 
@@ -25,10 +25,7 @@ def heap_sift(builder: FunctionBuilder, type_: Any, *, is_signed: bool) -> Any:
     found = builder.module.globals.get(name)
     if found is not None:
         return found
-    function = llvm.Function(
-        builder.module, llvm.FunctionType(VOID, [POINTER, I64, I64, type_]), name
-    )
-    function.linkage = "internal"
+    function = internal_function(builder.module, name, VOID, [POINTER, I64, I64, type_])
     heap, count, start, entry = function.args
     names = ("entry", "down", "inner", "step", "done")
     first, down, inner, step, done = (function.append_basic_block(name) for name in names)
@@ -84,8 +81,7 @@ def _sort_pass(builder: FunctionBuilder, type_: Any, shift: int, *, is_turned: b
     found = builder.module.globals.get(name)
     if found is not None:
         return found
-    function = llvm.Function(builder.module, llvm.FunctionType(VOID, [POINTER, POINTER, I64]), name)
-    function.linkage = "internal"
+    function = internal_function(builder.module, name, VOID, [POINTER, POINTER, I64])
     own = FunctionBuilder(builder.module, function, builder.target)
     counts = own.variable(I64, count=1 << DIGIT_BITS)
     _pass(own, (*function.args, counts), type_, shift, is_turned=is_turned)

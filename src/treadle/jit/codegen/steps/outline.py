@@ -17,7 +17,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.function_builder import LoopRegion
-from treadle.jit.codegen.llvm_types import VOID
+from treadle.jit.codegen.llvm_types import VOID, internal_function
 from treadle.jit.codegen.parallel_call import ParallelCall
 from treadle.jit.schedule.steps.step_functions import StepFunctions
 
@@ -170,11 +170,8 @@ def _moved(module: llvm.Module, closed: _Closed, number: int, uses: _Uses) -> An
     nest, old = closed.nest, closed.nest.before.function
     slots = [_variable(old, value.type) for value in closed.results]
     given = [*(uses.loaded.get(id(value), value) for value in closed.reads), *slots]
-    type_ = llvm.FunctionType(VOID, [value.type for value in given])
-    new = llvm.Function(module, type_, f"nest.{number}")
-    new.linkage = "internal"
-    new.attributes.add("noinline")
-    new.attributes.add("nounwind")
+    types = [value.type for value in given]
+    new = internal_function(module, f"nest.{number}", VOID, types, "noinline", "nounwind")
     new.scope = type(new.scope)()  # without the initial names of arguments
     for value, argument in zip(given, new.args, strict=True):
         argument.name = value.name

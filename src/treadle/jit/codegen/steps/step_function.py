@@ -18,7 +18,7 @@ from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.failure import is_in_parallel_part
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import VOID
+from treadle.jit.codegen.llvm_types import VOID, internal_function
 from treadle.jit.codegen.steps.description import StepDescription, Undescribed
 from treadle.jit.codegen.steps.outline import operands_of, replace_operand
 from treadle.jit.kernel.ir import Node
@@ -101,11 +101,8 @@ def _emit_function(context: CodegenContext, emit: Callable[[], None]) -> tuple[A
 def _with_arguments(module: llvm.Module, draft: llvm.Function, name: str) -> tuple[Any, list[Any]]:
     """The draft's code as a function whose arguments are the values it reads, and these."""
     read = _outer_values(draft)
-    type_ = llvm.FunctionType(VOID, [value.type for value in read])
-    function = llvm.Function(module, type_, name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("nounwind")
+    types = [value.type for value in read]
+    function = internal_function(module, name, VOID, types, "noinline", "nounwind")
     function.scope = draft.scope
     arguments = {id(value): own for value, own in zip(read, function.args, strict=True)}
     for argument in function.args:

@@ -43,9 +43,7 @@ def share(builder: FunctionBuilder, helpers: Mapping[str, Any]) -> None:
     w, b = builder, builder.builder
     address, function, data, cost, nest_address = w.function.args
     pool, nest = Record(w, address), Record(w, nest_address)
-    serial, parallel, choose = (
-        w.function.append_basic_block(name) for name in ("serial", "parallel", "choose")
-    )
+    serial, parallel, choose = w.blocks("serial", "parallel", "choose")
     waits = b.icmp_unsigned("!=", pool.load(PoolWord.WAITS), w.index(0))
     workers = _workers(pool, cost, waits)
     b.cbranch(waits, parallel, choose)
@@ -84,12 +82,9 @@ def _offer(shared: _Call, worker: Record) -> None:
 def _collect(shared: _Call, pool: Record, nest: Record, number: Any, waits: Any, wake: Any) -> None:
     """Wait for a worker's chunk, or run it here if the worker has not begun it."""
     w, b = pool.builder, pool.builder.builder
-    poll, idle, offered, own, done = (
-        w.function.append_basic_block(name) for name in ("poll", "idle", "offered", "own", "done")
-    )
+    poll, idle, offered, own, done = w.blocks("poll", "idle", "offered", "own", "done")
     worker, spins = worker_of(pool, number), w.variable(I64, w.index(0))
-    b.branch(poll)
-    b.position_at_end(poll)
+    w.enter(poll)
     switch = b.switch(worker.load_atomic(WorkerWord.STATE, "acquire"), idle)
     switch.add_case(w.index(State.OFFERED.value), offered)
     switch.add_case(w.index(State.DONE.value), done)
@@ -106,5 +101,4 @@ def _collect(shared: _Call, pool: Record, nest: Record, number: Any, waits: Any,
     b.position_at_end(own)
     shared.run(w, number)
     nest.store(NestWord.WAS_PARALLEL, _BY_CALLER)
-    b.branch(done)
-    b.position_at_end(done)
+    w.enter(done)

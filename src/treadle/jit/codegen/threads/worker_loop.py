@@ -51,9 +51,8 @@ def is_asleep(worker: Record) -> Any:
 def each_worker(builder: FunctionBuilder, workers: Any) -> Iterator[Any]:
     """A loop over the numbers of workers, from 1; there is at least one."""
     b, number = builder.builder, builder.variable(I64, builder.index(1))
-    head, after = (builder.function.append_basic_block(name) for name in ("worker", "workers"))
-    b.branch(head)
-    b.position_at_end(head)
+    head, after = builder.blocks("worker", "workers")
+    builder.enter(head)
     current = b.load(number, typ=I64)
     yield current
     b.store(b.add(current, builder.index(1)), number)
@@ -64,21 +63,16 @@ def each_worker(builder: FunctionBuilder, workers: Any) -> Iterator[Any]:
 def serve(builder: FunctionBuilder, worker: Record) -> None:
     """The function of a worker's thread, which never returns."""
     w, b = builder, builder.builder
-    sleep, awake, poll, idle, offered, work = (
-        w.function.append_basic_block(name)
-        for name in ("sleep", "awake", "poll", "idle", "offered", "work")
-    )
+    names = ("sleep", "awake", "poll", "idle", "offered", "work")
+    sleep, awake, poll, idle, offered, work = w.blocks(*names)
     index, spins = worker.load(WorkerWord.INDEX), w.variable(I64)
-    b.branch(sleep)
-    b.position_at_end(sleep)
+    w.enter(sleep)
     worker.store_atomic(WorkerWord.ASLEEP, 1, "seq_cst")
     b.call(w.external("sem_wait", I32, POINTER), [worker.at(WorkerWord.SEMAPHORE)])
     worker.store_atomic(WorkerWord.ASLEEP, 0, "seq_cst")
-    b.branch(awake)
-    b.position_at_end(awake)
+    w.enter(awake)
     b.store(w.index(0), spins)
-    b.branch(poll)
-    b.position_at_end(poll)
+    w.enter(poll)
     switch = b.switch(worker.load_atomic(WorkerWord.STATE, "acquire"), idle)
     switch.add_case(w.index(State.OFFERED.value), offered)
     switch.add_case(w.index(State.SLEEP.value), sleep)

@@ -11,8 +11,9 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import ArgTopK, Axis, Cumulative, Gather, Node, Number
+from treadle.jit.kernel.views import same
 from treadle.jit.lowering.operators.axes import nonnegative_axis
-from treadle.jit.lowering.operators.gather_scatter import same, steps
+from treadle.jit.lowering.operators.gather_scatter import steps
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import NARROW, Attributes, Operands, lowers
 

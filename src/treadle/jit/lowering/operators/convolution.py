@@ -16,8 +16,8 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node
+from treadle.jit.kernel.views import same
 from treadle.jit.lowering.operators.activation import Numbers
-from treadle.jit.lowering.operators.gather_scatter import same
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.normalize import mean_of, per_channel
 from treadle.jit.lowering.operators.padding import padded

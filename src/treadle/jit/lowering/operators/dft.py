@@ -16,7 +16,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Concat, Node
-from treadle.jit.lowering.operators.gather_scatter import same
+from treadle.jit.kernel.views import moved_axis, same
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.padding import padded
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
@@ -63,12 +63,12 @@ def _dft(
     count = shape[axis] if length is None else _known(builder, length, "the length of a transform")
     if count < 1:
         raise Declined(f"a transform of {count} elements")
-    signals = _moved(builder, _of_length(builder, signal, axis, count), axis, rank - 2)
+    signals = moved_axis(builder, _of_length(builder, signal, axis, count), axis, rank - 2)
     made = _transformed(builder, signals, inverse=inverse)
     if is_half:
         half = (*extents_of(made)[:-2], count // 2 + 1, 2)
         made = builder.view(made, half, [same(k) for k in range(rank)])
-    return _moved(builder, made, rank - 2, axis)
+    return moved_axis(builder, made, rank - 2, axis)
 
 
 def _of_length(builder: KernelBuilder, signal: Node, axis: int, count: int) -> Node:
@@ -81,14 +81,6 @@ def _of_length(builder: KernelBuilder, signal: Node, axis: int, count: int) -> N
     return builder.view(signal, shape, [same(k) for k in range(len(given))])
 
 
-def _moved(builder: KernelBuilder, node: Node, source: int, target: int) -> Node:
-    """With one axis in another place."""
-    order = [k for k in range(len(node.shape)) if k != source]
-    order.insert(target, source)
-    shape = tuple(node.shape[k] for k in order)
-    return builder.view(node, shape, [same(order.index(k)) for k in range(len(order))])
-
-
 def _transformed(builder: KernelBuilder, signal: Node, *, inverse: bool) -> Node:
     """The transform of [..., n, 1 or 2] along the last axis but one: [..., n, 2]."""
     *around, count, pair = extents_of(signal)
@@ -97,12 +89,12 @@ def _transformed(builder: KernelBuilder, signal: Node, *, inverse: bool) -> Node
         return _direct(builder, signal, count, inverse=inverse, scale=1 / count if inverse else 1)
     second, rank = count // first, len(around)
     rows = builder.reshape(signal, (*around, first, second, pair))
-    inner = _direct(builder, _moved(builder, rows, rank, rank + 1), first, inverse=inverse)
+    inner = _direct(builder, moved_axis(builder, rows, rank, rank + 1), first, inverse=inverse)
     turned = _times(builder, inner, _powers(second, first, count, inverse=inverse))
     scale = 1 / count if inverse else 1
-    columns = _moved(builder, turned, rank, rank + 1)
+    columns = moved_axis(builder, turned, rank, rank + 1)
     outer = _direct(builder, columns, second, inverse=inverse, scale=scale)
-    ordered = _moved(builder, outer, rank, rank + 1)
+    ordered = moved_axis(builder, outer, rank, rank + 1)
     return builder.reshape(ordered, (*around, count, 2))
 
 

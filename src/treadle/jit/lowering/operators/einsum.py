@@ -12,7 +12,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, packed
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number
-from treadle.jit.lowering.operators.gather_scatter import same
+from treadle.jit.kernel.views import same
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import Attributes, Operands, in_float32, lowers

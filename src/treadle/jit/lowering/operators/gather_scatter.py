@@ -22,8 +22,9 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
     Take,
+    show_node,
 )
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.views import same
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
@@ -31,11 +32,6 @@ _MOST_RUNS = 8
 """Runs of constant indices that are as many views."""
 _ML = "ai.onnx.ml"
 _WHOLE = (DType.INT64, DType.INT32)
-
-
-def same(axis: int) -> Axis:
-    """The result's own position along an axis."""
-    return Axis(0, ((axis, 1),))
 
 
 def steps(builder: KernelBuilder, rank: int, axis: int, extent: Number) -> Node:

@@ -23,6 +23,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Constant, MatMul, Node
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
@@ -100,8 +101,8 @@ def whole_product(builder: KernelBuilder, left: Centred, right: Centred) -> Node
     parts = [
         builder.cast(
             product(
-                builder, _part(builder, first, len(first.shape) - 1, low, high),
-                _part(builder, second, len(second.shape) - 2, low, high),
+                builder, axis_slice(builder, first, len(first.shape) - 1, low, 1, high - low),
+                axis_slice(builder, second, len(second.shape) - 2, low, 1, high - low),
             ),
             DType.INT32,
         )
@@ -179,13 +180,6 @@ def _words(builder: KernelBuilder, node: Node, inner: int) -> Node:
         return builder.map("shl", whole, shift) if number else whole
 
     return reduce(partial(builder.map, "or"), map(one, range(_WORD)))
-
-
-def _part(builder: KernelBuilder, node: Node, axis: int, low: int, high: int) -> Node:
-    """The items from `low` to `high`, exclusive, along an axis."""
-    shape = tuple(high - low if k == axis else extent for k, extent in enumerate(node.shape))
-    axes = [Axis(low if k == axis else 0, ((k, 1),)) for k in range(len(shape))]
-    return builder.view(node, shape, axes)
 
 
 @lowers("MatMulInteger", 10)

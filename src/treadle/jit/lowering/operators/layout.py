@@ -20,10 +20,11 @@ from treadle.jit.kernel.ir import (
     Number,
     Shape,
     SymbolicDim,
+    show_node,
 )
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
-from treadle.jit.lowering.operators.slice import axis_slice, sliced, strided, times_within
+from treadle.jit.lowering.operators.slice import sliced, strided, times_within
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 from treadle.messages import join_words
 

@@ -7,8 +7,7 @@ from functools import partial, reduce
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node, View
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node, View, show_node
 from treadle.jit.lowering.registry import (
     NARROW,
     Attributes,

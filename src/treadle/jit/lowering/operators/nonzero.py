@@ -5,8 +5,7 @@ from __future__ import annotations
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import FlatNonzero, Node, Reduce
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import FlatNonzero, Node, Reduce, show_node
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along

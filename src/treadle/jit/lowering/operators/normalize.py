@@ -12,8 +12,7 @@ from math import prod
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import Node, show_node
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.argmax_topk import hardmax
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis

@@ -11,8 +11,9 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, array_of, extents_of, packed
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number, SymbolicDim
+from treadle.jit.kernel.views import axis_slice, same
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
-from treadle.jit.lowering.operators.gather_scatter import picked, same, steps
+from treadle.jit.lowering.operators.gather_scatter import picked, steps
 from treadle.jit.lowering.operators.layout import concat_along, extent_of, whole_numbers
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
@@ -47,11 +48,9 @@ def _cut(builder: KernelBuilder, node: Node, axis: int, before: Number, after: N
     first, last = (max(-n, 0) if isinstance(n, int) else 0 for n in (before, after))
     if not first + last:
         return node
-    axes = [Axis(first, ((k, 1),)) if k == axis else same(k) for k in range(len(node.shape))]
-    given = list(node.shape)
-    builder.expect(builder.compare("less_equal", first + last, given[axis]), is_of_shapes=True)
-    given[axis] = builder.minus(given[axis], first + last)
-    return builder.view(node, given, axes)
+    given = node.shape[axis]
+    builder.expect(builder.compare("less_equal", first + last, given), is_of_shapes=True)
+    return axis_slice(builder, node, axis, first, 1, builder.minus(given, first + last))
 
 
 def _filled(builder: KernelBuilder, node: Node, axis: int, extent: Number, fill: Node) -> Node:

@@ -14,9 +14,10 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Gather, Node, Number
+from treadle.jit.kernel.views import same
 from treadle.jit.lowering.counted_loop import Nodes, counted_loop
 from treadle.jit.lowering.operators.activation import Numbers
-from treadle.jit.lowering.operators.gather_scatter import same, steps
+from treadle.jit.lowering.operators.gather_scatter import steps
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.registry import (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import Node, show_node
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
-from treadle.jit.lowering.operators.slice import axis_slice
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 _LAST = 3

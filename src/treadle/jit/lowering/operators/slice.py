@@ -5,7 +5,8 @@ from __future__ import annotations
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Axis, Constant, Elementwise, Node, Number
+from treadle.jit.kernel.ir import Constant, Elementwise, Node, Number
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.gather_scatter import picked, steps
 
 Bound = int | Node
@@ -13,16 +14,6 @@ Bound = int | Node
 _MAX_STEP = 2**62
 """The greatest step: a longer one reaches no second element, and its products would overflow."""
 """A step beyond any extent."""
-
-
-def axis_slice(
-    builder: KernelBuilder, node: Node, axis: int, start: Number, step: int, count: Number
-) -> Node:
-    """Every `step`-th item along an axis, `count` of them from `start`."""
-    shape = list(node.shape)
-    axes = [Axis(0, ((k, 1),)) for k in range(len(shape))]
-    axes[axis], shape[axis] = Axis(start, ((axis, step),)), count
-    return builder.view(node, shape, axes)
 
 
 def sliced(
@@ -39,7 +30,7 @@ def sliced(
         return axis_slice(builder, node, axis, taken[0] if taken else 0, step, len(taken))
     if step == -1 and start == -1 and isinstance(end, int) and end <= -(2**31):
         return axis_slice(builder, node, axis, builder.minus(extent, 1), -1, extent)
-    width = _width(builder, start, end)
+    width = _width(start, end)
     if step == 1 and width is not None and width > 0:
         first = builder.extent(_scalar(builder, start))
         last = builder.number(builder.map("sub", builder.dim(extent), builder.dim(width)))
@@ -118,7 +109,7 @@ def _scalar(builder: KernelBuilder, bound: Bound) -> Node:
     return builder.scalar(bound, DType.INT64) if isinstance(bound, int) else bound
 
 
-def _width(builder: KernelBuilder, start: Bound, end: Bound) -> int | None:
+def _width(start: Bound, end: Bound) -> int | None:
     """The difference of the bounds, if it is a known number and the start is dynamic."""
     if isinstance(start, int) or isinstance(end, int):
         return None

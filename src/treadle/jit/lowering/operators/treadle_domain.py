@@ -5,8 +5,7 @@ from __future__ import annotations
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
-from treadle.jit.kernel.ir import Node
-from treadle.jit.kernel.node_text import show_node
+from treadle.jit.kernel.ir import Node, show_node
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 

@@ -16,10 +16,10 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Cumulative, Gather, Node, Number, Reshape, Scatter, Take
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.gather_scatter import steps
 from treadle.jit.lowering.operators.layout import concat_along, listed
 from treadle.jit.lowering.operators.reduce import reduced
-from treadle.jit.lowering.operators.slice import axis_slice
 
 Numbers = Sequence[Number]
 _WHOLE = DType.INT64

@@ -23,10 +23,10 @@ from treadle.jit.kernel.ir import (
     Shape,
     SymbolicDim,
 )
+from treadle.jit.kernel.views import axis_slice
 from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
-from treadle.jit.lowering.operators.slice import axis_slice
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
 
 

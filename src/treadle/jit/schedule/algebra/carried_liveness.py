@@ -27,27 +27,24 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     op_of,
 )
-from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, shape_operands
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
+from treadle.jit.kernel.traversal import all_nodes, loops_by_body, shape_operands
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedForms, CarriedRewrite
 
 _OF_ITERATION = (CarriedArg, InductionVar, ScanSlice)
 _DEEPEST = 8
 """How far next values are compared."""
 
 
-def with_live_carried_values(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_live_carried_values(kernel: Kernel) -> Rules | None:
     """The kernel with the carried values and stacked outputs that it needs, each once."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     loops = [node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     if not loops:
         return None
     live = _Liveness.of(kernel, loops)
-    forms: Forms = {
-        state: Form(()) for loop in loops for state in op_of(loop, Loop).states
+    forms: CarriedForms = {
+        state: CarriedForm(()) for loop in loops for state in op_of(loop, Loop).states
         if state not in live.nodes
     }  # fmt: skip
     unread = {
@@ -73,7 +70,7 @@ class _Liveness:
     @classmethod
     def of(cls, kernel: Kernel, loops: list[Node]) -> _Liveness:
         """The liveness of a kernel."""
-        found = cls({op_of(loop, Loop).body: loop for loop in loops})
+        found = cls(loops_by_body(loops))
         nodes = all_nodes(kernel.main)
         kept = (node for node in nodes if may_fail(node) or isinstance(node.op, Branch))
         waiting = [*kernel.results, *kept]
@@ -123,7 +120,7 @@ class _Liveness:
         yield owner.operands[loop.heads + number]
 
 
-def _equal(node: Node) -> Iterator[tuple[Node, Form]]:
+def _equal(node: Node) -> Iterator[tuple[Node, CarriedForm]]:
     """The carried values of a loop that always equal an earlier one, with that."""
     op = op_of(node, Loop)
     initials, found = node.operands[op.heads :], dict[Node, Node]()
@@ -136,7 +133,7 @@ def _equal(node: Node) -> Iterator[tuple[Node, Form]]:
                 found[state] = first
                 break
     for state, first in found.items():
-        yield state, Form((), same=first)
+        yield state, CarriedForm((), same=first)
 
 
 def _are_equal(one: Node, other: Node, same: set[frozenset[Node]], deepest: int) -> bool:

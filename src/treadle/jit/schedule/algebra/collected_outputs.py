@@ -28,18 +28,15 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.counters import Counter, counter_of
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Collected, Form
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedRewrite, Collected
 
 
-def with_stacked_outputs(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_stacked_outputs(kernel: Kernel) -> Rules | None:
     """The kernel with stacked outputs for such values; itself if it has none."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
@@ -50,7 +47,9 @@ def _rules(kernel: Kernel) -> Rules | None:
     return CarriedRewrite(forms).rules if forms else None
 
 
-def _collected(node: Node, readers: Mapping[Node, list[Node]]) -> Iterator[tuple[Node, Form]]:
+def _collected(
+    node: Node, readers: Mapping[Node, list[Node]]
+) -> Iterator[tuple[Node, CarriedForm]]:
     """The carried values of a loop that collect rows."""
     op = op_of(node, Loop)
     for number, (state, after) in enumerate(zip(op.states, op.nexts, strict=True)):
@@ -59,7 +58,7 @@ def _collected(node: Node, readers: Mapping[Node, list[Node]]) -> Iterator[tuple
             continue
         found = _appended(op, state, after) or _replaced(node, number)
         if found is not None:
-            yield state, Form((), collected=found)
+            yield state, CarriedForm((), collected=found)
 
 
 def _appended(op: Loop, state: Node, after: Node) -> Collected | None:

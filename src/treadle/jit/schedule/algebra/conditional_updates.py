@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import Elementwise, Kernel, Loop, Node
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of, with_inside
 from treadle.jit.schedule.algebra.value_ranges import bounds_of
 
@@ -40,13 +40,12 @@ class _Update:
     is_inverse: bool = False
 
 
-def with_plain_updates(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_plain_updates(kernel: Kernel) -> Rules | None:
     """The kernel with such updates rewritten; itself if it has none."""
     loops = [node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     found = {after: update for op in loops for after, update in _updates(op)}
-    if not found:
-        return kernel
-    return remove_dead_nodes(rebuilt(kernel, {Elementwise: _Writer(found).elementwise}))
+    return replacing(found, _updated)
 
 
 def _updates(op: Loop) -> Iterator[tuple[Node, _Update]]:
@@ -112,23 +111,14 @@ def _neutral(function: str, dtype: DType) -> float | int | None:
     return numbers.get(function)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
-    """The rule for functions; `updates` are the choices to replace."""
-
-    updates: Mapping[Node, _Update]
-
-    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
-        """The function of the old value and a choice; another function unchanged."""
-        update = self.updates.get(node)
-        if update is None:
-            return copied(rebuild, node)
-        builder, operand = rebuild.builder, rebuild.nodes[update.operand]
-        if update.condition is not None:
-            number = _neutral(update.function, node.dtype)
-            assert number is not None
-            sides = [operand, builder.scalar(number, node.dtype)]
-            sides = sides[::-1] if update.is_inverse else sides
-            operand = builder.map("where", rebuild.nodes[update.condition], *sides)
-        made = builder.map(update.function, rebuild.nodes[update.state], operand)
-        return builder.reshape(made, rebuild.shape(node))
+def _updated(rebuild: Rebuild, node: Node, update: _Update) -> Node:
+    """The function of the old value and a choice."""
+    builder, operand = rebuild.builder, rebuild.nodes[update.operand]
+    if update.condition is not None:
+        number = _neutral(update.function, node.dtype)
+        assert number is not None
+        sides = [operand, builder.scalar(number, node.dtype)]
+        sides = sides[::-1] if update.is_inverse else sides
+        operand = builder.map("where", rebuild.nodes[update.condition], *sides)
+    made = builder.map(update.function, rebuild.nodes[update.state], operand)
+    return builder.reshape(made, rebuild.shape(node))

@@ -8,14 +8,10 @@ which nests with other functions are as fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
-    Axis,
     CarriedArg,
     Concat,
     Elementwise,
@@ -26,8 +22,10 @@ from treadle.jit.kernel.ir import (
     Reduce,
     View,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of
+from treadle.jit.kernel.views import moved_axis
 
 _FEWEST = 256
 """The elements of a matrix from which a product is worth it."""
@@ -43,17 +41,14 @@ class _Product(NamedTuple):
     is_turned: bool
 
 
-def with_contractions(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_contractions(kernel: Kernel) -> Rules | None:
     """The kernel with matrix products for such sums; itself if it has none."""
     nodes = all_nodes(kernel.main)
     sums = [node for node in nodes if isinstance(node.op, Reduce) and node.op.function == "add"]
-    if not sums:
-        return kernel
     others = reads_of(node for node in nodes if node not in sums) | {*kernel.results}
     found = {node: made for node in sums if (made := _product(node, others)) is not None}
-    if not found:
-        return kernel
-    return remove_dead_nodes(rebuilt(kernel, {Reduce: _Writer(found).reduce}))
+    return replacing(found, _multiplied)
 
 
 def _product(node: Node, others: set[Node]) -> _Product | None:
@@ -90,23 +85,14 @@ def _extent(operand: Node, whole: Node, axis: int) -> object:
     return operand.shape[own] if own >= 0 else 1
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
-    """The rule; `found` are the sums that are products."""
-
-    found: Mapping[Node, _Product]
-
-    def reduce(self, rebuild: Rebuild, node: Node) -> Node:
-        """Write a sum as a product."""
-        product, builder = self.found.get(node), rebuild.builder
-        if product is None:
-            return copied(rebuild, node)
-        inner, columns = rebuild.number(product.inner), rebuild.number(product.columns)
-        row = builder.reshape(rebuild.nodes[product.row], (1, inner))
-        stored = (columns, inner) if product.is_turned else (inner, columns)
-        matrix = builder.reshape(rebuild.nodes[product.matrix], stored)
-        if product.is_turned:
-            axes = [Axis(0, ((1, 1),)), Axis(0, ((0, 1),))]
-            matrix = builder.view(matrix, (inner, columns), axes)
-        made = builder.add(MatMul(), node.dtype, (1, columns), row, matrix)
-        return builder.reshape(made, rebuild.shape(node))
+def _multiplied(rebuild: Rebuild, node: Node, product: _Product) -> Node:
+    """The sum as a product."""
+    builder = rebuild.builder
+    inner, columns = rebuild.number(product.inner), rebuild.number(product.columns)
+    row = builder.reshape(rebuild.nodes[product.row], (1, inner))
+    stored = (columns, inner) if product.is_turned else (inner, columns)
+    matrix = builder.reshape(rebuild.nodes[product.matrix], stored)
+    if product.is_turned:
+        matrix = moved_axis(builder, matrix, 0, 1)
+    made = builder.add(MatMul(), node.dtype, (1, columns), row, matrix)
+    return builder.reshape(made, rebuild.shape(node))

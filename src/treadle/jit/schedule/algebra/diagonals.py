@@ -27,8 +27,8 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, loop_with
-from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
+from treadle.jit.kernel.traversal import all_nodes, loops_by_body
 
 _FORWARD = ScanSlice(0, reverse=False)
 
@@ -43,11 +43,6 @@ class _Delayed:
     first: int
 
 
-def with_carried_diagonals(kernel: Kernel) -> Kernel:
-    """The kernel with such items carried; itself if it has none, or counts what its loops do."""
-    return kernel if kernel.counts_loops else rewritten(kernel, _rules)
-
-
 def runs_along_a_row(loop: Node) -> bool:
     """Whether a node is a loop inside a loop that carries numbers, so that it may carry more."""
     op = loop.op
@@ -59,17 +54,20 @@ def runs_along_a_row(loop: Node) -> bool:
 
 def is_sliced_along_rows(row: Node, kernel: Kernel) -> bool:
     """Whether a row is read by such loops only, an element in each iteration."""
-    loops = {n.op.body: n for n in all_nodes(kernel.main) if isinstance(n.op, Loop)}
-    readers = [node for node in all_nodes(kernel.main) if row in node.operands]
+    nodes = all_nodes(kernel.main)
+    loops = loops_by_body(nodes)
+    readers = [node for node in nodes if row in node.operands]
     return bool(readers) and all(
         reader.op == _FORWARD and runs_along_a_row(loops[reader.home]) for reader in readers
     )
 
 
-def _rules(kernel: Kernel) -> Rules | None:
+@fixpoint_pass
+def with_carried_diagonals(kernel: Kernel) -> Rules | None:
+    """The kernel with such items carried; itself if it has none, or counts what its loops do."""
     found = {
         loop: items
-        for loop in all_nodes(kernel.main)
+        for loop in (() if kernel.counts_loops else all_nodes(kernel.main))
         if runs_along_a_row(loop) and (items := list(_items(loop)))
     }
     if not found:
@@ -135,13 +133,12 @@ class _Carried:
                 self.written[each.item] = builder.param(CarriedArg(k), each.item.dtype, ())
 
         body = rebuild.write_inside(op.body, begin)
-        outer, builder.block = builder.block, body
-        items = [_item_of(rebuild, row) for row in rows]
-        builder.block = outer
+        with builder.inside(body):
+            items = [_item_of(rebuild, row) for row in rows]
         states = [rebuild.nodes[state] for state in op.states]
         nexts = [rebuild.nodes[after] for after in op.nexts]
         states += [self.written[each.item] for each in delayed]
-        made = loop_with(rebuild, op, body, tuple(states), (*nexts, *items))
+        made = loop_with(rebuild, op, body, states, [*nexts, *items])
         stacks = range(len(states), len(states) + len(op.stacks))
         rebuild.numbers[node] = [*range(len(op.states)), *stacks]
         return builder.add(made, node.dtype, (), *rebuild.operands(node), *borders)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Elementwise, Guard, Kernel, Node, SymbolicDim
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, copied
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, dims_of
 
 
@@ -29,7 +29,8 @@ class _Pair:
     first: SymbolicDim
 
 
-def with_equal_extents(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_equal_extents(kernel: Kernel) -> Rules | None:
     """The kernel with one extent for those that are equal; itself if it has none."""
     nodes = all_nodes(kernel.main)
     dims = {dim.source: dim for node in nodes for dim in dims_of(node) if dim.source is not None}
@@ -42,10 +43,9 @@ def with_equal_extents(kernel: Kernel) -> Kernel:
             if is_here and second not in pairs and first in dims and second in dims:
                 pairs[second] = _Pair(guard, guard.operands[0], dims[first])
     if not pairs:
-        return kernel
+        return None
     writer = _Writer(pairs, {source: dim for source, dim in dims.items() if source in pairs})
-    rules = {Elementwise: writer.elementwise, Guard: writer.guard}
-    return remove_dead_nodes(rebuilt(kernel, rules))
+    return {Elementwise: writer.elementwise, Guard: writer.guard}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

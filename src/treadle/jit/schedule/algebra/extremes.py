@@ -9,36 +9,30 @@ The minimum likewise. A zero has the sign of 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node, Reduce
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, copied
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 
 _POSITION_BITS = 32
 
 
-def with_joint_extremes(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_joint_extremes(kernel: Kernel) -> Rules | None:
     """The kernel whose maxima come from the reductions of their positions; itself if none does."""
     searched = {
         (source, node.op, node.home): node
         for node in all_nodes(kernel.main)
         if (source := _source(node)) is not None
     }
-    if not searched:
-        return kernel
     found = {
         node: searched[key]
         for node in all_nodes(kernel.main)
         if node.operands and (key := (node.operands[0], node.op, node.home)) in searched
     }
-    if not found:
-        return kernel
-    return remove_dead_nodes(rebuilt(kernel, {Reduce: _Writer(found).reduction}))
+    return replacing(found, _extreme)
 
 
 def _source(node: Node) -> Node | None:
@@ -65,33 +59,18 @@ def _is_shift(node: Node) -> bool:
     return isinstance(by.op, Constant) and by.is_single and int(by.op.array) == _POSITION_BITS
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
-    """The rule for reductions; `joint` are those that the reduction of positions has computed."""
+def _extreme(rebuild: Rebuild, node: Node, packed: Node) -> Node:
+    """The extreme from the reduction of its position."""
+    found = _written(rebuild, packed)
+    return rebuild.builder.reshape(_element(rebuild.builder, found), rebuild.shape(node))
 
-    joint: Mapping[Node, Node]
-    moved: dict[Node, Node] = field(default_factory=dict)
 
-    def reduction(self, rebuild: Rebuild, node: Node) -> Node:
-        """The extreme from the reduction of its position; another reduction unchanged."""
-        packed = self.joint.get(node)
-        if packed is None:
-            return copied(rebuild, node)
-        found = self._written(rebuild, packed)
-        return rebuild.builder.reshape(_element(rebuild.builder, found), rebuild.shape(node))
-
-    def _written(self, rebuild: Rebuild, packed: Node) -> Node:
-        """The reduction of positions, which may stand further down: equal nodes become one."""
-        for operand in packed.operands:
-            self._write(rebuild, operand)
-        return copied(rebuild, packed)
-
-    def _write(self, rebuild: Rebuild, node: Node) -> None:
-        if node in rebuild.nodes:
-            return
-        for operand in node.operands:
-            self._write(rebuild, operand)
-        rebuild.nodes[node] = copied(rebuild, node)
+def _written(rebuild: Rebuild, node: Node) -> Node:
+    """A node that may stand further down, behind what it reads: equal nodes become one."""
+    for operand in node.operands:
+        if operand not in rebuild.nodes:
+            rebuild.nodes[operand] = _written(rebuild, operand)
+    return copied(rebuild, node)
 
 
 def _element(builder: KernelBuilder, packed: Node) -> Node:

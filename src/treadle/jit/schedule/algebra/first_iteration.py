@@ -30,8 +30,8 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, reads_of
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
+from treadle.jit.kernel.traversal import all_nodes, readers_of
 from treadle.jit.schedule.algebra.counters import WHOLE
 
 _Range = tuple[float, float]
@@ -77,12 +77,9 @@ class _Choice:
     state: Node
 
 
-def with_initial_values(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_initial_values(kernel: Kernel) -> Rules | None:
     """The kernel with carried values that begin with what the first iteration would choose."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     loops = [node for node in nodes if isinstance(node.op, Loop)]
     found = {
@@ -91,10 +88,7 @@ def _rules(kernel: Kernel) -> Rules | None:
     }  # fmt: skip
     if not found:
         return None
-    readers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for read in reads_of([node]):
-            readers.setdefault(read, []).append(node)
+    readers = readers_of(nodes)
     results = {
         (node.operands[0], node.op.number) for node in {*readers, *kernel.results}
         if isinstance(node.op, Result)

@@ -6,12 +6,11 @@ keep iterations from running side by side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Guard, Kernel, Loop, Node, Number, op_of
-from treadle.jit.kernel.rebuild import Rebuild, copied
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass, replacing
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
 from treadle.jit.schedule.algebra.counters import Counter
@@ -25,12 +24,9 @@ class _Checks:
     wanted: tuple[Less, ...]
 
 
-def with_hoisted_guards(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_hoisted_guards(kernel: Kernel) -> Rules | None:
     """The kernel with such guards before their loops; itself if it has none."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
     found = dict[Node, _Checks]()
@@ -40,23 +36,15 @@ def _rules(kernel: Kernel) -> Rules | None:
             wanted = comparisons(node.operands[0], loop, {})
             if wanted is not None:
                 found[node] = _Checks(loop, tuple(wanted))
-    return {Guard: _Guards(found).guard} if found else None
+    return replacing(found, _hoisted)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Guards:
-    """The rule for guards; `found` are those that leave their loop."""
-
-    found: Mapping[Node, _Checks]
-
-    def guard(self, rebuild: Rebuild, node: Node) -> Node:
-        """Check before the loop what a guard checks in every iteration."""
-        checks, builder = self.found.get(node), rebuild.builder
-        if checks is None:
-            return copied(rebuild, node)
-        inside, outside = builder.block, builder.block.parent
-        assert outside is not None
-        builder.block = outside
+def _hoisted(rebuild: Rebuild, node: Node, checks: _Checks) -> Node:
+    """Check before the loop what a guard checks in every iteration."""
+    builder = rebuild.builder
+    outside = builder.block.parent
+    assert outside is not None
+    with builder.inside(outside):
         trips = rebuild.number(checks.loop.extent)
         for each in checks.wanted if trips != 0 else ():
             low = _most(rebuild, each.low, trips, 1)
@@ -65,8 +53,7 @@ class _Guards:
                 builder.compare("greater_equal", builder.plus(high, -1), low),
                 is_of_shapes=op_of(node, Guard).is_of_shapes,
             )
-        builder.block = inside
-        return builder.scalar(True, node.dtype)
+    return builder.scalar(True, node.dtype)
 
 
 def _most(rebuild: Rebuild, counter: Counter, trips: Number, sign: int) -> Number:

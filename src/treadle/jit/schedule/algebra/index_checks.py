@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -40,10 +39,11 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt, write_loop
+from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, is_inside
 from treadle.jit.schedule.access import affine_value
-from treadle.jit.schedule.algebra.value_ranges import TooLong, ValueRanges
+from treadle.jit.schedule.algebra.value_ranges import Ranges, ranges_of
 from treadle.jit.schedule.rows_in_place import rows_before_updates
 
 _MANY = 2**31
@@ -64,7 +64,7 @@ def with_early_index_checks(kernel: Kernel, *, may_assume: bool) -> Kernel:
     """
     nodes = all_nodes(kernel.main)
     readers = [node for node in nodes if _is_checked(node)]
-    ranges = _ranges(kernel) if readers else {}
+    ranges = (ranges_of(kernel.main) if readers else None) or {}
     proven = {node for node in readers if all(_is_within(*each, ranges) for each in indices(node))}
     early: dict[Block, dict[_Check, None]] = {}
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
@@ -79,7 +79,7 @@ def with_early_index_checks(kernel: Kernel, *, may_assume: bool) -> Kernel:
     in_range = {*proven, *guarded}
     writer = _Writer(in_range, early, rows_before_updates(in_range, nodes))
     rules = {Take: writer.reader, Gather: writer.reader, Scatter: writer.reader, Loop: writer.loop}
-    made = remove_dead_nodes(rebuilt(kernel, rules))
+    made = rewritten_once(kernel, rules)
     return replace(made, assumes=True) if early else made
 
 
@@ -103,16 +103,7 @@ def _is_checked(node: Node) -> bool:
     return is_reader and _is_in_loop(node)
 
 
-def _ranges(kernel: Kernel) -> Mapping[Node, tuple[int, int]]:
-    ranges = ValueRanges()
-    try:
-        ranges.write(kernel.main)
-    except TooLong:
-        return {}
-    return ranges.known
-
-
-def _is_within(index: Node, extent: Number, ranges: Mapping[Node, tuple[int, int]]) -> bool:
+def _is_within(index: Node, extent: Number, ranges: Ranges) -> bool:
     """Whether the range of an index says that it is in range."""
     low, high = ranges.get(index, (-1, -1))
     return isinstance(extent, int) and low >= 0 and high < extent
@@ -131,7 +122,7 @@ class _Check:
 
 
 def _early_checks(
-    node: Node, loops: Mapping[Block, Loop], ranges: Mapping[Node, tuple[int, int]]
+    node: Node, loops: Mapping[Block, Loop], ranges: Ranges
 ) -> list[tuple[Block, _Check]]:
     """The checks of a node's indices before loops, each by the body; none if one is left inside."""
     found: list[tuple[Block, _Check]] = []
@@ -300,7 +291,7 @@ class _Checks:
     def write(self, checks: Collection[_Check]) -> Node:
         """Whether all are, or there is no iteration."""
         for check in checks:
-            (self._every if check.is_array else self._ends)(check)
+            (self._expect_every if check.is_array else self._expect_ends)(check)
         builder, zero = self.rebuild.builder, self.number(0)
         holds = reduce(partial(builder.map, "and"), self.conditions)
         if self.op.extent is None:
@@ -319,7 +310,7 @@ class _Checks:
     def _room(self, check: _Check) -> Node:
         return self.rebuild.builder.dim(self.rebuild.number(check.extent))
 
-    def _every(self, check: _Check) -> None:
+    def _expect_every(self, check: _Check) -> None:
         """Every element of an array is in range: the greatest one is, as an unsigned number."""
         builder, array = self.rebuild.builder, self.rebuild.nodes[check.index]
         unsigned = builder.map("cast", array, dtype=DType.UINT64)
@@ -327,25 +318,25 @@ class _Checks:
         greatest = (
             builder.add(Reduce("max", axes), DType.UINT64, (), unsigned) if axes else unsigned
         )
-        self._below(greatest, self._room(check))
+        self._expect_below(greatest, self._room(check))
 
-    def _ends(self, check: _Check) -> None:
+    def _expect_ends(self, check: _Check) -> None:
         """The first and the last value of an index are in range."""
         first = self.number(0)
         last = self.rebuild.builder.map("sub", self.trips, self.number(1))
         for counter in (first, last):
-            self._below(self._at(check.index, counter), self._room(check))
-        self._without_wrapping(check.index, first)
+            self._expect_below(self._at(check.index, counter), self._room(check))
+        self._expect_no_wrapping(check.index, first)
 
-    def _without_wrapping(self, index: Node, first: Node) -> None:
+    def _expect_no_wrapping(self, index: Node, first: Node) -> None:
         """Numbers behind a product, a minimum or a maximum are so few and small that none wraps."""
         steps = [each for each in _steps(index, self.op.body) or () if not _only_adds(each)]
         for step in steps:
             for operand in step.operands:
                 is_factor = step.op == Elementwise("mul") and operand.home is not self.op.body
-                self._near(self._at(operand, first), _MANY if is_factor else _FAR)
+                self._expect_magnitude_below(self._at(operand, first), _MANY if is_factor else _FAR)
         if steps:
-            self._near(self.trips, _MANY)
+            self._expect_magnitude_below(self.trips, _MANY)
 
     def _at(self, node: Node, counter: Node) -> Node:
         """The value of an index in the iteration of this number."""
@@ -357,17 +348,17 @@ class _Checks:
         operands = [self._at(operand, counter) for operand in node.operands]
         return operands[0] if len(operands) == 1 else builder.map(_function(node), *operands)
 
-    def _below(self, number: Node, room: Node) -> None:
+    def _expect_below(self, number: Node, room: Node) -> None:
         """A number is in range, compared as an unsigned one."""
         builder, unsigned = self.rebuild.builder, DType.UINT64
         found = builder.map("less", builder.cast(number, unsigned), builder.cast(room, unsigned))
         self.conditions.append(found)
 
-    def _near(self, number: Node, limit: int) -> None:
+    def _expect_magnitude_below(self, number: Node, limit: int) -> None:
         """A number is less than `limit` away from 0."""
         builder = self.rebuild.builder
         moved = builder.map("add", number, builder.scalar(limit, DType.INT64))
-        self._below(moved, builder.scalar(2 * limit - 1, DType.INT64))
+        self._expect_below(moved, builder.scalar(2 * limit - 1, DType.INT64))
 
 
 def _only_adds(step: Node) -> bool:

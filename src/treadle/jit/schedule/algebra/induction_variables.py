@@ -17,22 +17,19 @@ from dataclasses import dataclass, field, replace
 
 from treadle.jit.kernel.ir import DimOf, Kernel, Loop, Node, Number, Result, op_of
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, write_loop
-from treadle.jit.kernel.rewrite import Rules, rewritten
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
 from treadle.jit.schedule.algebra.counters import Counter, carried_counters
-from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form
+from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedRewrite
 
 _NO_LIMIT = 2**62
 """A trip count that no loop reaches."""
 
 
-def with_induction_variables(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_induction_variables(kernel: Kernel) -> Rules | None:
     """The kernel with trip counts for conditions that count, and without carried counters."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     loops = [node for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
     bounds = {node: bound for node in loops if (bound := _bound(node)) is not None}
     if bounds and not kernel.limits_iterations:
@@ -41,7 +38,7 @@ def _rules(kernel: Kernel) -> Rules | None:
     return CarriedRewrite(forms).rules if forms else None
 
 
-def _counting(kernel: Kernel, loops: list[Node]) -> Iterator[tuple[Node, Form]]:
+def _counting(kernel: Kernel, loops: list[Node]) -> Iterator[tuple[Node, CarriedForm]]:
     """The carried values that only count, with what they are."""
     if not loops:
         return
@@ -55,7 +52,7 @@ def _counting(kernel: Kernel, loops: list[Node]) -> Iterator[tuple[Node, Form]]:
         }  # fmt: skip
         for state, counter in _counters(node).items():
             if op.extent is not None or op.states.index(state) not in lasts:
-                yield state, Form((), counter=counter)
+                yield state, CarriedForm((), counter=counter)
 
 
 def _counters(node: Node) -> dict[Node, Counter]:
@@ -92,12 +89,9 @@ class _Counted:
             return write_loop(rebuild, node, op)
         given, builder = rebuild.operands(node), rebuild.builder
         self.extents[node] = count = self._count(rebuild, node)
-        body = rebuild.write_inside(op.body)
         plain = replace(op, has_trip=True, has_condition=False, next_condition=None)
-        states, nexts = (
-            tuple(rebuild.nodes[each] for each in part) for part in (op.states, op.nexts)
-        )
-        made = replace(loop_with(rebuild, plain, body, states, nexts), extent=count)
+        made = loop_with(rebuild, plain, rebuild.write_inside(op.body))
+        made = replace(made, extent=count)
         return builder.add(made, node.dtype, (), builder.dim(count), *given[op.heads :])
 
     def _count(self, rebuild: Rebuild, node: Node) -> Number:

@@ -32,20 +32,17 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, loop_with
-from treadle.jit.kernel.rewrite import Rules, rewritten
-from treadle.jit.kernel.traversal import all_nodes, reads_of
+from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
+from treadle.jit.kernel.traversal import all_nodes, reads_of, stack_of
 from treadle.jit.kernel.view_bounds import keeps_order
 
 _Output = tuple[Node, int]
 """A loop and the number of its result."""
 
 
-def with_plain_items(kernel: Kernel) -> Kernel:
+@fixpoint_pass
+def with_plain_items(kernel: Kernel) -> Rules | None:
     """The kernel with such items and stacked outputs; itself if they are so."""
-    return rewritten(kernel, _rules)
-
-
-def _rules(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     slices = {node for node in nodes if isinstance(node.op, ScanSlice) and _is_in_the_way(node)}
     turned, narrow = _reversed_outputs(kernel, nodes), _single_outputs(nodes)
@@ -106,7 +103,7 @@ def _reversed_outputs(kernel: Kernel, nodes: Sequence[Node]) -> set[_Output]:
         others |= reads_of([node]) if not _turns_output(node) else set()
     others.update(kernel.results)
     for node in nodes:
-        stack = _stack_of(node)
+        stack = stack_of(node)
         if stack is not None and stack.reverse and node not in others:
             found.add((node.operands[0], op_of(node, Result).number))
     return found
@@ -114,20 +111,13 @@ def _reversed_outputs(kernel: Kernel, nodes: Sequence[Node]) -> set[_Output]:
 
 def _turns_output(node: Node) -> bool:
     """Whether a view reverses a stacked output."""
-    stack = _stack_of(node.operands[0]) if isinstance(node.op, View) else None
+    stack = stack_of(node.operands[0]) if isinstance(node.op, View) else None
     if stack is None or not isinstance(node.op, View):
         return False
     return node.shape == node.operands[0].shape and all(
         _is_reversed(at, k, node.shape[k]) if k == stack.axis else at == Axis(0, ((k, 1),))
         for k, at in enumerate(node.op.axes)
     )
-
-
-def _stack_of(node: Node) -> Stack | None:
-    if not isinstance(node.op, Result) or not isinstance(node.operands[0].op, Loop):
-        return None
-    loop, number = op_of(node.operands[0], Loop), node.op.number
-    return loop.stacks[number - len(loop.states)] if number >= len(loop.states) else None
 
 
 def _single_outputs(nodes: Sequence[Node]) -> set[_Output]:
@@ -170,22 +160,18 @@ class _Items:
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
         op, builder, stacks = op_of(node, Loop), rebuild.builder, list[Stack]()
-        body = rebuild.write_inside(op.body)
-        outer, builder.block = builder.block, body
-        for number, stack in enumerate(op.stacks, start=len(op.states)):
-            made = replace(stack, element=rebuild.nodes[stack.element])
-            if (node, number) in self.narrow:
-                made = replace(made, element=builder.reshape(made.element, ()), axis=0)
-            is_turned = (node, number) in self.turned
-            stacks.append(replace(made, reverse=made.reverse != is_turned))
-        builder.block = outer
-        states, nexts = ([rebuild.nodes[n] for n in part] for part in (op.states, op.nexts))
-        plain = loop_with(rebuild, op, body, tuple(states), tuple(nexts))
+        plain = loop_with(rebuild, op, rebuild.write_inside(op.body))
+        with builder.inside(plain.body):
+            for number, made in enumerate(plain.stacks, start=len(op.states)):
+                if (node, number) in self.narrow:
+                    made = replace(made, element=builder.reshape(made.element, ()), axis=0)
+                is_turned = (node, number) in self.turned
+                stacks.append(replace(made, reverse=made.reverse != is_turned))
         loop = replace(plain, stacks=tuple(stacks))
         return builder.add(loop, node.dtype, (), *rebuild.operands(node))
 
     def _result(self, rebuild: Rebuild, node: Node) -> Node:
-        stack, builder = _stack_of(node), rebuild.builder
+        stack, builder = stack_of(node), rebuild.builder
         if stack is None or (node.operands[0], op_of(node, Result).number) not in self.narrow:
             return copied(rebuild, node)
         shape = rebuild.shape(node)

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import (
     CarriedArg,
     Concat,
@@ -34,15 +33,16 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
+from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.schedule.algebra.value_ranges import (
     FUNCTIONS,
     Range,
-    TooLong,
-    ValueRanges,
+    Ranges,
     bounds_of,
     is_within,
+    ranges_of,
 )
 
 _NARROW: Mapping[DType, tuple[DType, ...]] = {
@@ -82,10 +82,8 @@ def _narrowed(kernel: Kernel, wide: DType) -> Kernel:
     nodes = all_nodes(kernel.main)
     if not any(_is_worth_a_look(node, wide) for node in nodes):
         return kernel
-    ranges = ValueRanges()
-    try:
-        ranges.write(kernel.main)
-    except TooLong:
+    ranges = ranges_of(kernel.main)
+    if ranges is None:
         return kernel
     fits = _Fits(wide, ranges, _carried_by(nodes))
     found = fits.found(nodes)
@@ -95,7 +93,7 @@ def _narrowed(kernel: Kernel, wide: DType) -> Kernel:
     }
     if not types:
         return kernel
-    made = remove_dead_nodes(rebuilt(kernel, _Writer(wide, types).rules))
+    made = rewritten_once(kernel, _Writer(wide, types).rules)
     return replace(made, narrowed=kernel.narrowed + len(types))
 
 
@@ -123,12 +121,12 @@ def _fits(values: Range, dtype: DType) -> bool:
     return bounds is not None and is_within(values, bounds)
 
 
-def _type(group: Collection[Node], wide: DType, ranges: ValueRanges) -> DType:
+def _type(group: Collection[Node], wide: DType, ranges: Ranges) -> DType:
     """The narrowest type for the nodes of a group and what they read."""
     read = {each for node in group for each in (node, *_operands(node)) if each.dtype is wide}
     functions = {node.op.function for node in group if isinstance(node.op, Elementwise)}
     types = _NARROW[wide][not _WITHOUT_BYTES.isdisjoint(functions) :]
-    return next(t for t in types if all(_fits(ranges.known[each], t) for each in read))
+    return next(t for t in types if all(_fits(ranges[each], t) for each in read))
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
@@ -143,7 +141,7 @@ class _Fits:
     """Which nodes can be computed in fewer bits; `carried` has what a loop carries on."""
 
     wide: DType
-    ranges: ValueRanges
+    ranges: Ranges
     carried: Mapping[Node, tuple[Node, Node]]
 
     def found(self, nodes: list[Node]) -> set[Node]:
@@ -161,7 +159,7 @@ class _Fits:
 
     def fits(self, node: Node) -> bool:
         """Whether every element of a node is a number of the largest narrow type."""
-        return node in self.ranges.known and _fits(self.ranges.known[node], _NARROW[self.wide][-1])
+        return node in self.ranges and _fits(self.ranges[node], _NARROW[self.wide][-1])
 
     def _is_candidate(self, node: Node) -> bool:
         is_known = node.dtype is self.wide and isinstance(node.op, _OPS) and self.fits(node)
@@ -337,5 +335,5 @@ class _Writer:
                 states[number], nexts[number] = self.made[state], self.made[after]
                 first = node.operands[heads + number]
                 given[heads + number] = self._operand(rebuild, first, dtype)
-        made = loop_with(rebuild, op, body, tuple(states), tuple(nexts))
+        made = loop_with(rebuild, op, body, states, nexts)
         return rebuild.builder.add(made, node.dtype, (), *given)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, Concat, Kernel, MatMul, Node, Take, op_of, static_shape
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild, copied
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, shape_operands, yielded
 
 _MOST = 8
@@ -22,7 +22,8 @@ _LEAST = 1024
 """The elements of a matrix whose copy takes longer than a product of its own."""
 
 
-def with_picked_matrices(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_picked_matrices(kernel: Kernel) -> Rules | None:
     """The kernel with a product for each matrix of such takes; itself if it has none."""
     readers: dict[Node, list[Node]] = defaultdict(list)
     others = set(kernel.results)
@@ -38,9 +39,9 @@ def with_picked_matrices(kernel: Kernel) -> Kernel:
         and all(_multiplies_by(each, node) for each in readers[node])
     }
     if not found:
-        return kernel
+        return None
     writer = _Writer(found)
-    return remove_dead_nodes(rebuilt(kernel, {Take: writer.take, MatMul: writer.product}))
+    return {Take: writer.take, MatMul: writer.product}
 
 
 def _is_of_matrices(node: Node) -> bool:

@@ -11,17 +11,16 @@ One product of the type's width, which vectors have, too; a division they have n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 
 _UNSIGNED = {
@@ -38,12 +37,11 @@ class _Test:
     remainder: int
 
 
-def with_remainder_tests(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_remainder_tests(kernel: Kernel) -> Rules | None:
     """The kernel without divisions in such tests; itself if it has none."""
     found = {node: test for node in all_nodes(kernel.main) if (test := _test(node)) is not None}
-    if not found:
-        return kernel
-    return remove_dead_nodes(rebuilt(kernel, {Elementwise: _Writer(found).elementwise}))
+    return replacing(found, _compared)
 
 
 def _test(node: Node) -> _Test | None:
@@ -74,22 +72,13 @@ def _constant(node: Node) -> int | None:
     return int(np.asarray(node.op.array).item())
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
-    """The rule for functions; `tests` are the comparisons to replace."""
-
-    tests: Mapping[Node, _Test]
-
-    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
-        """The test of a remainder as a comparison of a product; another function unchanged."""
-        test = self.tests.get(node)
-        if test is None:
-            return copied(rebuild, node)
-        made = _compared(rebuild.builder, rebuild.nodes[test.number], test)
-        return rebuild.builder.reshape(made, rebuild.shape(node))
+def _compared(rebuild: Rebuild, node: Node, test: _Test) -> Node:
+    """The test of a remainder as a comparison of a product."""
+    made = _comparison(rebuild.builder, rebuild.nodes[test.number], test)
+    return rebuild.builder.reshape(made, rebuild.shape(node))
 
 
-def _compared(builder: KernelBuilder, number: Node, test: _Test) -> Node:
+def _comparison(builder: KernelBuilder, number: Node, test: _Test) -> Node:
     dtype = number.dtype
     width = dtype.bits
     lowest = -(1 << (width - 1)) if is_signed(dtype) else 0

@@ -7,26 +7,24 @@ The next value then says which elements it keeps, as `layouts/windows.py` looks 
 
 from __future__ import annotations
 
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, Concat, Kernel, Loop, Node, View, op_of, static_shape
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.views import axis_slice
 
 
-def with_shift_registers(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_shift_registers(kernel: Kernel) -> Rules | None:
     """The kernel with such next values as Concats; itself if it has none."""
     found = {
-        after
+        after: state
         for node in all_nodes(kernel.main)
         if isinstance(node.op, Loop)
         for state, after in zip(node.op.states, node.op.nexts, strict=True)
         if _is_cut_out(state, after)
     }
-
-    def written(rebuild: Rebuild, node: Node) -> Node:
-        return _joined(rebuild, node) if node in found else copied(rebuild, node)
-
-    return remove_dead_nodes(rebuilt(kernel, {View: written})) if found else kernel
+    return replacing(found, _joined)
 
 
 def _is_cut_out(state: Node, after: Node) -> bool:
@@ -50,16 +48,13 @@ def _length(node: Node, row: Node) -> int:
     return static_shape(node)[op_of(row, Concat).axis]
 
 
-def _joined(rebuild: Rebuild, after: Node) -> Node:
+def _joined(rebuild: Rebuild, after: Node, state: Node) -> Node:
     """The rows of the state that stay, and the new ones, in their order."""
     (row,), builder = after.operands, rebuild.builder
     axis = op_of(row, Concat).axis
     start = op_of(after, View).axes[axis].offset
     new = row.operands[bool(start)]
-    state = row.operands[not start]
-    shape = list(static_shape(state))
-    shape[axis] -= _length(new, row)
-    axes = tuple(Axis(start if k == axis else 0, ((k, 1),)) for k in range(len(shape)))
-    kept = builder.view(rebuild.nodes[state], shape, axes)
+    count = _length(state, row) - _length(new, row)
+    kept = axis_slice(builder, rebuild.nodes[state], axis, start, 1, count)
     parts = (kept, rebuild.nodes[new]) if start else (rebuild.nodes[new], kept)
     return builder.add(Concat(axis), after.dtype, after.shape, *parts)

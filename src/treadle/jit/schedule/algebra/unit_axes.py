@@ -8,22 +8,19 @@ Functions of one shape are fused into one nest, and written in place of what the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Axis, Elementwise, Kernel, Node, Number, Shape, View
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
 
 
-def with_read_shapes(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_read_shapes(kernel: Kernel) -> Rules | None:
     """The kernel with its functions in the shapes in which they are read; itself if they are."""
-    shapes = _shapes(kernel)
-    if not shapes:
-        return kernel
-    return remove_dead_nodes(rebuilt(kernel, {Elementwise: _Writer(shapes).elementwise}))
+    return replacing(_shapes(kernel), _reshaped)
 
 
 def _shapes(kernel: Kernel) -> dict[Node, Shape]:
@@ -60,21 +57,13 @@ def _read_shape(node: Node, reader: Node | None, found: Mapping[Node, Shape]) ->
     return found.get(reader, node.shape)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
-    """The rule for functions; `shapes` are those that change."""
-
-    shapes: Mapping[Node, Shape]
-
-    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
-        """The function in its new shape, and a view of its result in the old one."""
-        if node not in self.shapes:
-            return copied(rebuild, node)
-        builder, old = rebuild.builder, rebuild.shape(node)
-        shape = tuple(map(rebuild.number, self.shapes[node]))
-        given = [_seen(builder, operand, old, shape) for operand in rebuild.operands(node)]
-        made = builder.add(node.op, node.dtype, shape, *given)
-        return builder.reshape(made, old)
+def _reshaped(rebuild: Rebuild, node: Node, read: Shape) -> Node:
+    """The function in the shape in which it is read, and a view of its result in the old one."""
+    builder, old = rebuild.builder, rebuild.shape(node)
+    shape = tuple(map(rebuild.number, read))
+    given = [_seen(builder, operand, old, shape) for operand in rebuild.operands(node)]
+    made = builder.add(node.op, node.dtype, shape, *given)
+    return builder.reshape(made, old)
 
 
 def _seen(builder: KernelBuilder, operand: Node, old: Shape, new: Shape) -> Node:

@@ -37,6 +37,8 @@ from treadle.jit.kernel.traversal import inner_blocks
 
 Range = tuple[int, int]
 """The least and the greatest number."""
+Ranges = Mapping[Node, Range]
+"""Those of nodes of whole numbers."""
 _MAX_CONSTANT = 2**16
 """The most elements of a constant that are looked at."""
 _MAX_VISITS = 4000
@@ -45,8 +47,18 @@ _UNIONS, _ROUNDS = 2, 8
 """How often bounds grow by what an iteration adds, and how often in all."""
 
 
-class TooLong(Exception):
+class _TooLong(Exception):
     """The kernel has too many nodes."""
+
+
+def ranges_of(block: Block) -> Ranges | None:
+    """The range of each node of whole numbers in a block; None if there are too many nodes."""
+    found = _Analysis()
+    try:
+        found.write(block)
+    except _TooLong:
+        return None
+    return found.known
 
 
 def bounds_of(dtype: DType) -> Range | None:
@@ -120,8 +132,8 @@ FUNCTIONS: Mapping[str, Callable[..., Range | None]] = {
 
 
 @dataclass(eq=False, slots=True)
-class ValueRanges:
-    """The range of each node of whole numbers; `_assumed` of carried values, `_ends` of results."""
+class _Analysis:
+    """The ranges so far; `_assumed` are those of carried values, `_ends` of results."""
 
     known: dict[Node, Range] = field(default_factory=dict)
     _assumed: dict[Node, Range] = field(default_factory=dict)
@@ -130,10 +142,10 @@ class ValueRanges:
     _visits: int = 0
 
     def write(self, block: Block) -> None:
-        """Find the ranges of a block's nodes; raises TooLong."""
+        """Find the ranges of a block's nodes; raises _TooLong."""
         self._visits += len(block.nodes)
         if self._visits > _MAX_VISITS:
-            raise TooLong
+            raise _TooLong
         for node in block.nodes:
             if isinstance(node.op, Loop):
                 self._write_loop(node, node.op)

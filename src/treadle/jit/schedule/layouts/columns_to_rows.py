@@ -14,25 +14,26 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.dce import remove_dead_nodes
-from treadle.jit.kernel.ir import Axis, Kernel, Loop, Node, Number, Result, ScanSlice, Shape, op_of
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt, write_loop
+from treadle.jit.kernel.ir import Kernel, Loop, Node, Number, Result, ScanSlice, Shape, op_of
+from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
+from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, stack_of
+from treadle.jit.kernel.views import moved_axis
 from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.storage import TILE
 
 
-def with_rows(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_rows(kernel: Kernel) -> Rules | None:
     """The kernel whose loops take and stack rows; itself if they do, or counts what they do."""
     nodes = () if kernel.counts_loops else all_nodes(kernel.main)
     items = {node for node in nodes if isinstance(node.op, ScanSlice) and _is_column(node, node.op)}
     stacks = {node for node in nodes if isinstance(node.op, Result) and _is_stacked_column(node)}
     if not items and not stacks:
-        return kernel
+        return None
     writer = _Rows(items, stacks)
     rules = {ScanSlice: writer.item, Loop: writer.loop, Result: writer.result}
-    return remove_dead_nodes(rebuilt(kernel, rules))
+    return rules
 
 
 def _is_column(item: Node, op: ScanSlice) -> bool:
@@ -69,7 +70,9 @@ class _Rows:
         if node not in self.items:
             return copied(rebuild, node)
         op, source = op_of(node, ScanSlice), rebuild.nodes[node.operands[0]]
-        return rebuild.builder.item(_moved(rebuild.builder, source, op.axis, 0), reverse=op.reverse)
+        return rebuild.builder.item(
+            moved_axis(rebuild.builder, source, op.axis, 0), reverse=op.reverse
+        )
 
     def loop(self, rebuild: Rebuild, node: Node) -> Node:
         """A loop that stacks rows."""
@@ -89,12 +92,4 @@ class _Rows:
         count, shape = rebuild.number(node.shape[stack.axis]), list(rebuild.shape(node))
         del shape[stack.axis]
         rows = builder.add(node.op, node.dtype, (count, *shape), rebuild.nodes[node.operands[0]])
-        return _moved(builder, rows, 0, stack.axis)
-
-
-def _moved(builder: KernelBuilder, node: Node, source: int, target: int) -> Node:
-    """The node with one axis in another place."""
-    order = [axis for axis in range(len(node.shape)) if axis != source]
-    order.insert(target, source)
-    axes = [Axis(0, ((order.index(axis), 1),)) for axis in range(len(node.shape))]
-    return builder.view(node, [node.shape[axis] for axis in order], axes)
+        return moved_axis(builder, rows, 0, stack.axis)

@@ -16,14 +16,14 @@ from treadle.jit.codegen.llvm_types import I64, undefined
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Pieces:
+class VectorVariables:
     """The variables of a vector: the longest piece first, which begins at lane 0."""
 
     type: Any
     variables: tuple[tuple[int, Any], ...]
 
     @classmethod
-    def of(cls, builder: FunctionBuilder, value: Any) -> Pieces:
+    def of(cls, builder: FunctionBuilder, value: Any) -> VectorVariables:
         """New variables that hold a vector."""
         type_, first, variables = value.type, 0, []
         while first < type_.count:

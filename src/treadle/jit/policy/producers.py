@@ -33,7 +33,7 @@ Sources = Sequence[tuple[Value, int]]
 """Values, each with the axis along which it is sliced."""
 
 
-def may_feed(step: Step) -> bool:
+def may_produce(step: Step) -> bool:
     """Whether items of the result, along any axis of unknown length, are made of operands' items.
 
     Those of a Range are functions of the item's number, those of a Gather rows that indices choose.
@@ -128,7 +128,7 @@ def _of_slice(step: Leaf, axis: int) -> Sources | None:
     return None if shape_of(source) is None else ((source, axis),)
 
 
-def shortens(step: Step) -> bool:
+def may_drop_items(step: Step) -> bool:
     """Whether a step's items may be fewer than those that they are made of."""
     return isinstance(step, Leaf) and step.op == "Slice"
 

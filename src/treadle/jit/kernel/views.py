@@ -1,0 +1,28 @@
+"""Views along one axis: items in order, and an axis in another place."""
+
+from __future__ import annotations
+
+from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.ir import Axis, Node, Number
+
+
+def same(axis: int) -> Axis:
+    """The result's own position along an axis."""
+    return Axis(0, ((axis, 1),))
+
+
+def axis_slice(
+    builder: KernelBuilder, node: Node, axis: int, start: Number, step: int, count: Number
+) -> Node:
+    """Every `step`-th item along an axis, `count` of them from `start`."""
+    shape, axes = list(node.shape), [same(k) for k in range(len(node.shape))]
+    axes[axis], shape[axis] = Axis(start, ((axis, step),)), count
+    return builder.view(node, shape, axes)
+
+
+def moved_axis(builder: KernelBuilder, node: Node, source: int, target: int) -> Node:
+    """The node with one axis in another place."""
+    order = [axis for axis in range(len(node.shape)) if axis != source]
+    order.insert(target, source)
+    axes = [same(order.index(axis)) for axis in range(len(node.shape))]
+    return builder.view(node, [node.shape[axis] for axis in order], axes)
