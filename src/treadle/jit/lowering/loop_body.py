@@ -65,8 +65,10 @@ def add_parameters(
             case ir.Iteration():
                 shape = (1,) * ir.declared_rank(step, index)
                 number = builder.param(InductionVar(), DType.INT64, shape)
-                moved = builder.map("add", number, builder.scalar(made.first, DType.INT64))
-                made.nodes.append(moved if made.first else number)
+                if made.first:
+                    first = builder.scalar(made.first, DType.INT64)
+                    number = builder.map("add", number, first)
+                made.nodes.append(number)
             case ir.Condition():
                 rank = ir.declared_rank(step, index)
                 made.nodes.append(builder.constant(np.ones((1,) * rank, np.bool_)))
