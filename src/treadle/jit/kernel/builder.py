@@ -139,6 +139,8 @@ class KernelBuilder(NodeBuilder):
 
     def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The same elements in another shape; a view if only axes of one are added or removed."""
+        if isinstance(operand.op, Reshape) and operand.operands[0].is_static:
+            return self.reshape(operand.operands[0], shape)
         if tuple(shape) == operand.shape:
             return operand
         given = operand.shape

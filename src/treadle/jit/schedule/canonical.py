@@ -5,6 +5,7 @@
     what is carried and not read       not carried
     carried counters                   functions of the iteration number, and trip counts
     initial if i == 0 else state       the state, carried from the initial value
+    several equal steps an iteration   one of them an iteration
     rows collected in carried arrays   stacked outputs
     sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
@@ -50,6 +51,7 @@ from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
+from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
@@ -62,8 +64,8 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
-    with_stacked_outputs, with_contractions, with_narrow_numbers, with_remainder_tests,
-    with_joint_extremes, with_selects, with_simple_carried_values, with_plain_updates,
+    with_rerolled_loops, with_stacked_outputs, with_contractions, with_narrow_numbers,
+    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values, with_plain_updates,
     with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
     with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
     with_carried_diagonals, with_shift_registers, with_fused_loops,
