@@ -112,7 +112,9 @@ class _Match:
         for number, state in enumerate(self.op.states):
             if state not in self.images[1] and not self._guess(number):
                 return False
-        return all(self._views_alike(*each) for each in self.views)
+        failing = (node for node in self._nodes() if any(map(may_fail, with_inside(node))))
+        is_whole = all(node in images for node in failing for images in self.images[1:])
+        return is_whole and all(self._views_alike(*each) for each in self.views)
 
     def _roots(self) -> list[tuple[int, Node, Node]] | None:
         """Pairs of what is stacked, and of what may fail and is read by nothing; None if odd."""
@@ -306,8 +308,8 @@ class _Match:
         )
 
     def _nodes(self) -> list[Node]:
-        """The nodes of the first step."""
-        needed = {*self.op.states, *self.images[1]} & {*self.op.body.nodes}
+        """The nodes of the first step: also of what only some of the later ones need."""
+        needed = {*self.op.states, *(node for images in self.images for node in images)}
         return [node for node in self.op.body.nodes if node in needed]
 
     def steps(self, loop: Node) -> Steps:
