@@ -18,6 +18,7 @@
     resized     arrays that change their extents from iteration to iteration
     counted     counters and flags that are carried, choices by them, and rows that are collected
     indexed     elements read and written at numbers that the iterations compute
+    unrolled    several steps an iteration, all alike, or one unlike the others
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
@@ -40,6 +41,7 @@ from tools.edge_programs.narrow import narrow
 from tools.edge_programs.panels import panels
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
+from tools.edge_programs.unrolled import unrolled
 
 Results = Mapping[str, int | tuple[str, int]]
 """The rank of each result, which is of float32, or its element type and rank."""
@@ -49,7 +51,7 @@ FAMILIES: Mapping[str, Family] = {
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
-    "indexed": indexed,
+    "indexed": indexed, "unrolled": unrolled,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

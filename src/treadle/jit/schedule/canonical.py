@@ -65,7 +65,8 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_rerolled_loops, with_stacked_outputs, with_contractions, with_narrow_numbers,
-    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values, with_plain_updates,
+    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
+    with_rerolled_loops, with_plain_updates,
     with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
     with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
     with_carried_diagonals, with_shift_registers, with_fused_loops,
