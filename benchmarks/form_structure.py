@@ -195,7 +195,9 @@ def _unrolled(count: int) -> Form:
         for scan, body, states in scans(draft):
             sources = scan.input[states:]
             shapes = [extents(types.get(s, onnx.TypeProto())) for s in sources]
-            if all(s and isinstance(s[0], int) and not s[0] % count and "" not in s for s in shapes):
+            if all(
+                s and isinstance(s[0], int) and not s[0] % count and "" not in s for s in shapes
+            ):
                 _unroll(draft, scan, body, states, shapes, count)
                 changed = True
         return changed

@@ -221,7 +221,9 @@ STRIDED = """kernel
   return %last"""
 
 
-@pytest.mark.parametrize("text", [STRIDED, STRIDED.replace("along 0 of", "along 0 from the last of")])
+@pytest.mark.parametrize(
+    "text", [STRIDED, STRIDED.replace("along 0 of", "along 0 from the last of")]
+)
 def test_every_second_item_is_one_of_all(text, rng):
     is_reversed = text != STRIDED
     assert trips(text) == [6 if is_reversed else 12]

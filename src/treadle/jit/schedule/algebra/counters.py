@@ -86,7 +86,9 @@ def _computed(node: Node, loop: Loop, known: Counters) -> Counter | None:
             if left is None or right is None:
                 return None
             is_product = function == "mul"
-            return left.times(right) if is_product else left.plus(right, 1 - 2 * (function == "sub"))
+            return (
+                left.times(right) if is_product else left.plus(right, 1 - 2 * (function == "sub"))
+            )
     return None
 
 

@@ -2,9 +2,10 @@
 
     for i: t = f(s, x[2 * i]); s = f(t, x[2 * i + 1])    =    for i: s = f(s, x[i])
 
-Programs are unrolled to save what an interpreter takes for an iteration. What is found of loops, as
-windows, linear recurrences and wavefronts, is found of single steps: a filter of 16 taps unrolled by
-two takes 5.4 times as long, an edit distance 3. Declines where a run counts what its loops do.
+Programs are unrolled to save what an interpreter takes for an iteration. What is found of loops,
+as windows, linear recurrences and wavefronts, is found of single steps: a filter of 16 taps
+unrolled by two takes 5.4 times as long, an edit distance 3. Declines where a run counts what its
+loops do.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
@@ -27,7 +29,6 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.ir import DType
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes
@@ -86,13 +87,17 @@ class _Rerolled:
         body = rebuild.write_inside(first, lambda: self._begin(rebuild, sources))
         outer, builder.block = builder.block, body
         stacks = tuple(
-            Stack(self._element(rebuild, each, stack.axis), stack.axis, stack.reverse, stack.is_given)
+            Stack(
+                self._element(rebuild, each, stack.axis), stack.axis, stack.reverse, stack.is_given
+            )
             for each, stack in zip(steps.elements, op.stacks, strict=True)
         )
         builder.block = outer
         assert op.extent is not None
         extent = builder.times(rebuild.number(op.extent), steps.count)
-        length = None if op.length is None else builder.times(rebuild.number(op.length), steps.count)
+        length = (
+            None if op.length is None else builder.times(rebuild.number(op.length), steps.count)
+        )
         made = replace(
             op, body=body, length=length, extent=extent, stacks=stacks,
             states=tuple(rebuild.nodes[each] for each in op.states),
@@ -154,7 +159,8 @@ class _Rerolled:
             axes.pop(op.axis)
         elif op.reverse:
             at, extent = axes[op.axis], row.shape[op.axis]
-            assert isinstance(at.offset, int) and isinstance(extent, int)
+            assert isinstance(at.offset, int)
+            assert isinstance(extent, int)
             first = extent - extent // self.steps.count
             axes[op.axis] = Axis(at.offset - first, at.terms)
         moved = [Axis(rebuild.number(at.offset), at.terms) for at in axes]

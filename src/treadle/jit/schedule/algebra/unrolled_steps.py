@@ -11,33 +11,28 @@ that no stacked output depends on, and that is proved by the match.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.dce import may_fail
 from treadle.jit.kernel.ir import (
     Axis,
     Block,
-    Branch,
     CarriedArg,
     Concat,
     DimOf,
-    Gather,
-    HostCall,
     InductionVar,
     Loop,
     Node,
-    Number,
     ScanSlice,
-    Scatter,
-    SymbolicDim,
     View,
     op_of,
 )
 from treadle.jit.kernel.traversal import reads_of, with_inside
 from treadle.jit.kernel.view_bounds import axis_bounds
 from treadle.jit.schedule.algebra.counters import Counter, counter_of
+from treadle.jit.schedule.algebra.likeness import is_alike, returned, sources, unread
 
 _MOST_STEPS, _MOST_CANDIDATES = 16, 64
 
@@ -126,11 +121,11 @@ class _Match:
             if len(parts) != self.count or len({part.shape for part in parts}) > 1:
                 return None
             groups.append(parts[::-1] if stack.reverse else parts)
-        unread = _unread(self.op.body, (*self.op.nexts, *(each.element for each in self.op.stacks)))
-        if len(unread) % self.count:
+        failing = unread(self.op.body, (*self.op.nexts, *(each.element for each in self.op.stacks)))
+        if len(failing) % self.count:
             return None
-        each = len(unread) // self.count
-        groups += [unread[k::each] for k in range(each)]
+        each = len(failing) // self.count
+        groups += [failing[k::each] for k in range(each)]
         return [(step, group[0], group[step]) for group in groups for step in range(1, self.count)]
 
     def _settle(self) -> bool:
@@ -197,41 +192,36 @@ class _Match:
 
     def _operands(self, step: int, one: Node, other: Node) -> list[tuple[Node, Node]] | None:
         """What must match for a pair to match; None if it does not."""
-        body = self.op.body
-        place = body if one.home is body else self.blocks[step].get(one.home)
         if (one.dtype, len(one.shape)) != (other.dtype, len(other.shape)):
             return None
-        if isinstance(one.op, CarriedArg) and one.home is body:
+        if _is_carried(one, self.op.body) or self._moves_on(step, one, other):
             return []
-        if self._moves_on(step, one, other):
+        if not self._is_placed_alike(step, one, other):
+            return None
+        if isinstance(one.op, View) and one.op != other.op and self._is_of_state(one):
+            self.views.append((step, one, other))
             return []
-        if other.home is not place or type(one.op) is not type(other.op):
+        inner, numbers = self._blocks(step, one, other), sources(one, other)
+        if inner is None or numbers is None or not is_alike(one, other):
             return None
-        is_param = isinstance(one.op, ScanSlice | InductionVar) or one.op == DimOf
-        if one.home is body and (is_param or (isinstance(one.op, DimOf) and not one.operands)):
-            return None
-        if isinstance(one.op, View) and _is_carried(one.operands[0], body):
-            if one.op != other.op:
-                self.views.append((step, one, other))
-                return []
-        numbers = _numbers(one), _numbers(other)
-        inner = self._blocks(step, one, other)
-        if inner is None or not _alike(one, other) or len(numbers[0]) != len(numbers[1]):
-            return None
-        pairs = [*inner, *zip(one.operands, other.operands, strict=True)]
-        for mine, theirs in zip(*numbers, strict=True):
-            if mine is theirs or (isinstance(mine, int) and mine == theirs):
-                continue
-            if not isinstance(mine, SymbolicDim) or not isinstance(theirs, SymbolicDim):
-                return None
-            if mine.source is None or theirs.source is None:
-                return None
-            pairs.append((mine.source, theirs.source))
-        return pairs
+        return [*inner, *numbers, *zip(one.operands, other.operands, strict=True)]
+
+    def _is_of_state(self, view: Node) -> bool:
+        return _is_carried(view.operands[0], self.op.body)
+
+    def _is_placed_alike(self, step: int, one: Node, other: Node) -> bool:
+        """Whether both are of one kind, in blocks that match; neither is given by the iteration."""
+        body = self.op.body
+        place = body if one.home is body else self.blocks[step].get(one.home)
+        is_given = isinstance(one.op, ScanSlice | InductionVar | DimOf) and not (
+            isinstance(one.op, DimOf) and one.operands
+        )
+        is_there = other.home is place and type(one.op) is type(other.op)
+        return is_there and not (is_given and place is body)
 
     def _blocks(self, step: int, one: Node, other: Node) -> list[tuple[Node, Node]] | None:
         """What blocks of loops and branches return, in pairs; None if it is not as much."""
-        mine, theirs = _returned(one), _returned(other)
+        mine, theirs = returned(one), returned(other)
         if [len(nodes) for _, nodes in mine] != [len(nodes) for _, nodes in theirs]:
             return None
         for (block, _), (image, _) in zip(mine, theirs, strict=True):
@@ -287,8 +277,8 @@ class _Match:
             Axis(at.offset + ahead, at.terms) if _runs(at, one) and isinstance(at.offset, int)
             else at for at in mine.op.axes
         )  # fmt: skip
-        is_alike = stride > 0 and stride % self.count == 0 and mine.shape == theirs.shape
-        return is_alike and mine.operands == theirs.operands and moved == theirs.op.axes
+        is_stepped = stride > 0 and stride % self.count == 0 and mine.shape == theirs.shape
+        return is_stepped and mine.operands == theirs.operands and moved == theirs.op.axes
 
     def _views_alike(self, step: int, one: Node, other: Node) -> bool:
         """Whether a view is the first step's of a carried value, seen through what makes that."""
@@ -351,54 +341,3 @@ def _shifted(view: Node, first: int) -> tuple[Axis, ...]:
 
 def _is_carried(node: Node, body: Block) -> bool:
     return isinstance(node.op, CarriedArg) and node.home is body
-
-
-def _unread(block: Block, ends: Sequence[Node]) -> list[Node]:
-    """The nodes that may fail and that nothing of the block needs, in order."""
-    read = {*ends, *reads_of(each for node in block.nodes for each in with_inside(node))}
-    return [n for n in block.nodes if n not in read and any(map(may_fail, with_inside(n)))]
-
-
-def _returned(node: Node) -> list[tuple[Block, list[Node]]]:
-    """The blocks of a node, with their carried values, what they return, and what may fail."""
-    match node.op:
-        case Loop() as op:
-            ends = [*op.nexts, *(each.element for each in op.stacks)]
-            ends += [] if op.next_condition is None else [op.next_condition]
-            return [(op.body, [*op.states, *ends, *_unread(op.body, ends)])]
-        case Branch() as branch:
-            sides = ((branch.then, branch.then_results),
-                     (branch.otherwise, branch.otherwise_results))  # fmt: skip
-            return [(block, [*ends, *_unread(block, ends)]) for block, ends in sides]
-    return []
-
-
-def _numbers(node: Node) -> list[Number | None]:
-    """The extents, offsets and lengths of a node."""
-    match node.op:
-        case View(axes=axes) | Gather(axes=axes) | Scatter(axes=axes):
-            return [*node.shape, *(at.offset for at in axes if isinstance(at, Axis))]
-        case Loop(length=length, extent=extent):
-            return [*node.shape, length, extent]
-    return [*node.shape]
-
-
-def _alike(one: Node, other: Node) -> bool:
-    """Whether two operations of one kind are the same, but for numbers and blocks."""
-    match one.op, other.op:
-        case (View() | Gather() | Scatter() as mine, View() | Gather() | Scatter() as theirs):
-            return replace(mine, axes=_plain(mine.axes)) == replace(theirs, axes=_plain(theirs.axes))
-        case Loop() as mine, Loop() as theirs:
-            return _kind(mine) == _kind(theirs)
-        case (Branch(), Branch()):
-            return True
-    return not isinstance(one.op, HostCall) and one.op == other.op
-
-
-def _plain(axes: Sequence[Axis | int]) -> tuple[Axis | int, ...]:
-    return tuple(Axis(0, at.terms) if isinstance(at, Axis) else at for at in axes)
-
-
-def _kind(op: Loop) -> tuple[object, ...]:
-    stacks = [(each.axis, each.reverse, each.is_given) for each in op.stacks]
-    return op.has_trip, op.has_condition, op.next_condition is None, len(op.states), stacks
