@@ -6,7 +6,8 @@
     %same: bool[] = equal %n, %m       %1: bool[] = guard of shapes %same
     %1: bool[] = guard of shapes %same %x: float32[e1] = ...
 
-Each slice of a program has an extent of its own; nodes of equal extents are computed together.
+Each slice of a program has an extent of its own; nodes of equal extents are computed together. An
+extent that must be a number is that number: registers and panels need it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from treadle.jit.kernel.dce import remove_dead_nodes
-from treadle.jit.kernel.ir import Elementwise, Guard, Kernel, Node, SymbolicDim
+from treadle.jit.kernel.ir import (
+    Constant,
+    Elementwise,
+    Guard,
+    Kernel,
+    Node,
+    Number,
+    SymbolicDim,
+    op_of,
+)
 from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
 from treadle.jit.kernel.traversal import all_nodes, dims_of
 
@@ -26,7 +36,7 @@ class _Pair:
 
     guard: Node
     comparison: Node
-    first: SymbolicDim
+    first: Number
 
 
 def with_equal_extents(kernel: Kernel) -> Kernel:
@@ -39,13 +49,20 @@ def with_equal_extents(kernel: Kernel) -> Kernel:
         if isinstance(guard.op, Guard) and guard.operands[0].op == Elementwise("equal"):
             first, second = sorted(guard.operands[0].operands, key=lambda each: place[each])
             is_here = second.home is guard.home and isinstance(second.op, Elementwise)
-            if is_here and second not in pairs and first in dims and second in dims:
-                pairs[second] = _Pair(guard, guard.operands[0], dims[first])
+            known = _number(first) if dims.get(first) is None else dims[first]
+            if is_here and second not in pairs and known is not None and second in dims:
+                pairs[second] = _Pair(guard, guard.operands[0], known)
     if not pairs:
         return kernel
     writer = _Writer(pairs, {source: dim for source, dim in dims.items() if source in pairs})
     rules = {Elementwise: writer.elementwise, Guard: writer.guard}
     return remove_dead_nodes(rebuilt(kernel, rules))
+
+
+def _number(node: Node) -> int | None:
+    """An extent that is a constant."""
+    is_number = isinstance(node.op, Constant) and not node.shape
+    return max(int(op_of(node, Constant).array.item()), 0) if is_number else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
