@@ -49,8 +49,8 @@ class Form:
     It is then the initial value, a `counter`, the `same` as another carried value of its loop, or a
     stacked output, as its rows are only `collected`.
 
-    Along `axis` they are its parts. None: the only one has the same elements in order, and each of
-    its axes is one of `kept`, or of extent 1 (None).
+    Along `axis` they are its parts. None: the only one has the same elements, and each of its axes
+    is one of `kept`, or of extent 1 (None); its elements may be of a narrower type, `dtype`.
     """
 
     shapes: tuple[Shape, ...]
@@ -59,6 +59,7 @@ class Form:
     counter: Counter | None = None
     same: Node | None = None
     collected: Collected | None = None
+    dtype: DType | None = None
 
 
 Forms = Mapping[Node, Form]
@@ -187,7 +188,7 @@ class CarriedRewrite:
         first = made.numbers[number]
         parts = [
             rebuild.builder.param(
-                CarriedArg(first + k), node.dtype, tuple(map(rebuild.number, shape))
+                CarriedArg(first + k), form.dtype or node.dtype, tuple(map(rebuild.number, shape))
             )
             for k, shape in enumerate(form.shapes)
         ]
@@ -293,7 +294,7 @@ def _parts(builder: KernelBuilder, value: Node, form: Form) -> list[Node]:
             Axis(0, ((part_of[axis], 1),)) if axis in part_of else Axis()
             for axis in range(len(value.shape))
         ]
-        return [builder.view(value, narrow, axes)]
+        return [builder.view(builder.cast(value, form.dtype or value.dtype), narrow, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
         axes = [Axis(first * (k == form.axis), ((k, 1),)) for k in range(len(shape))]
@@ -316,5 +317,5 @@ def _whole(
             if axis is not None:
                 whole[axis] = extent
         axes = [Axis() if axis is None else Axis(0, ((axis, 1),)) for axis in form.kept]
-        return builder.view(parts[0], whole, axes)
+        return builder.view(builder.cast(parts[0], state.dtype), whole, axes)
     return builder.add(Concat(form.axis), state.dtype, state.shape, *parts)
