@@ -225,7 +225,9 @@ def _masked(by_if: bool) -> Form:
         for loop, body in counted_loops(draft):
             states = len(loop.input) - 2
             infos = body.input[2:]
-            if not states or not all(map(is_tensor, infos)):
+            if not states or not all(
+                is_tensor(each) and _shape_of(each.type) is not None for each in infos
+            ):
                 continue
             if by_if and len(body.output) != states + 1:
                 continue

@@ -13,6 +13,7 @@
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     where(c, s + x, s)                 s + where(c, x, 0)
+    carried parts of one value         the value
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
@@ -56,6 +57,7 @@ from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
+from treadle.jit.schedule.joined_states import with_joined_states
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
@@ -64,12 +66,12 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
-    with_rerolled_loops, with_stacked_outputs, with_contractions, with_narrow_numbers,
-    with_remainder_tests, with_joint_extremes, with_selects, with_simple_carried_values,
-    with_rerolled_loops, with_plain_updates,
-    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
-    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
-    with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_joined_states, with_rerolled_loops, with_stacked_outputs, with_contractions,
+    with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
+    with_simple_carried_values, with_rerolled_loops, with_plain_updates, with_hoisted_guards,
+    with_scan_slices, with_plain_items, with_picked_matrices, with_rows, with_row_loops,
+    with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
+    with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from treadle.jit.kernel.ir import (
     CarriedArg,
     Concat,
     DimOf,
+    Elementwise,
     InductionVar,
     Loop,
     Node,
@@ -50,7 +51,8 @@ class Form:
     stacked output, as its rows are only `collected`.
 
     Along `axis` they are its parts. None: the only one has the same elements, and each of its axes
-    is one of `kept`, or of extent 1 (None); its elements may be of a narrower type, `dtype`.
+    is one of `kept`, or of extent 1 (None); its elements may be of a narrower type, `dtype`, also
+    where it `begins_wider`: the body reads it as that type, a loop of no iterations returns it.
     """
 
     shapes: tuple[Shape, ...]
@@ -60,6 +62,7 @@ class Form:
     same: Node | None = None
     collected: Collected | None = None
     dtype: DType | None = None
+    begins_wider: bool = False
 
 
 Forms = Mapping[Node, Form]
@@ -98,6 +101,7 @@ class CarriedRewrite:
         return {
             CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent,
             InductionVar: _number_again, Concat: self._collector, Scatter: self._collector,
+            Elementwise: _cast_again,
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
@@ -136,7 +140,11 @@ class CarriedRewrite:
                 if form.collected is not None:
                     place = len(states) + len(stacks) + list(rows).index(state)
                     initial = _filled(builder, loop, place, initial, form.collected)
-                made.lasts[number] = _whole(builder, parts, form, state, initial)
+                last = _whole(builder, parts, form, state, initial)
+                if form.begins_wider and op.extent is not None:
+                    runs = builder.compare("greater", rebuild.number(op.extent), 0)
+                    last = builder.map("where", runs, last, initial)
+                made.lasts[number] = last
         self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
 
@@ -231,6 +239,13 @@ def iteration_number(builder: KernelBuilder) -> Node:
 
 def _number_again(rebuild: Rebuild, node: Node) -> Node:
     return rebuild.builder.reshape(iteration_number(rebuild.builder), node.shape)
+
+
+def _cast_again(rebuild: Rebuild, node: Node) -> Node:
+    """A function; a cast out of a wider type that a value is no longer carried in is none."""
+    if node.op != Elementwise("cast"):
+        return copied(rebuild, node)
+    return rebuild.builder.cast(rebuild.nodes[node.operands[0]], node.dtype)
 
 
 def _count(rebuild: Rebuild, counter: Counter, state: Node, iteration: Node) -> Node:

@@ -21,7 +21,6 @@ from treadle.jit.kernel.ir import (
     Elementwise,
     Loop,
     Node,
-    Result,
     View,
     op_of,
 )
@@ -39,9 +38,10 @@ def turned_forms(loops: Sequence[Node], nodes: Sequence[Node]) -> Forms:
         op = op_of(loop, Loop)
         for state, after in zip(op.states, op.nexts, strict=True):
             is_cast = after.op == Elementwise("cast")
-            if not (is_cast or isinstance(after.op, View)) or not state.is_static:
-                continue
-            if isinstance(after.operands[0].op, CarriedArg) or state.shape != after.shape:
+            is_turned = (
+                isinstance(after.op, View) and state.is_static and state.shape == after.shape
+            )
+            if not (is_cast or is_turned) or isinstance(after.operands[0].op, CarriedArg):
                 continue
             readers = _readers(nodes) if readers is None else readers
             form = (_narrow if is_cast else _turned)(loop, state, after, readers)
@@ -107,19 +107,15 @@ def _narrow(loop: Node, state: Node, after: Node, readers: _Readers) -> Form | N
         return None
     op = op_of(loop, Loop)
     number = op_of(state, CarriedArg).number
-    if not _is_exact(loop.operands[op.heads + number], narrow):
-        are_casts = all(
-            each.op == Elementwise("cast") and each.dtype is narrow
-            for each in readers.get(state, ())
-        )
-        runs = isinstance(op.extent, int) and op.extent > 0
-        is_read = any(
-            isinstance(each.op, Result) and each.op.number == number
-            for each in readers.get(loop, ())
-        )
-        if not are_casts or not (runs or not is_read):
-            return None
-    return Form((state.shape,), kept=tuple(range(len(state.shape))), dtype=narrow)
+    same = tuple(range(len(state.shape)))
+    if _is_exact(loop.operands[op.heads + number], narrow):
+        return Form((state.shape,), kept=same, dtype=narrow)
+    are_casts = all(
+        each.op == Elementwise("cast") and each.dtype is narrow for each in readers.get(state, ())
+    )
+    if not are_casts or op.extent is None or not state.is_static:
+        return None
+    return Form((state.shape,), kept=same, dtype=narrow, begins_wider=True)
 
 
 def _is_exact(initial: Node, narrow: DType) -> bool:
