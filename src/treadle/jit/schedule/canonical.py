@@ -9,6 +9,7 @@
     rows collected in carried arrays   stacked outputs
     sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
+    int(c) * a + (1 - int(c)) * b      where(c, a, b)
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
@@ -55,6 +56,7 @@ from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
+from treadle.jit.schedule.algebra.whole_choices import with_whole_choices
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.joined_states import with_joined_states
@@ -67,11 +69,11 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_joined_states, with_rerolled_loops, with_stacked_outputs, with_contractions,
-    with_narrow_numbers, with_remainder_tests, with_joint_extremes, with_selects,
-    with_simple_carried_values, with_rerolled_loops, with_plain_updates, with_hoisted_guards,
-    with_scan_slices, with_plain_items, with_picked_matrices, with_rows, with_row_loops,
-    with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
-    with_shift_registers, with_fused_loops,
+    with_whole_choices, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
+    with_selects, with_simple_carried_values, with_rerolled_loops, with_plain_updates,
+    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
+    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
+    with_carried_diagonals, with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 
