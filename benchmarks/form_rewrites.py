@@ -6,9 +6,9 @@ import numpy as np
 from onnx import numpy_helper
 
 import treadle
-from benchmarks.form_carriers import FORMS
 from benchmarks.form_edits import Draft
 from benchmarks.form_rules import form
+from benchmarks.form_steps import FORMS
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
 
