@@ -26,8 +26,7 @@ class Buffer:
     """Elements in memory; `strides` count elements, `scope` is the alias scope.
 
     `owner` is the heap buffer that holds the memory, if there is one. A matrix in panels of `panel`
-    columns has strides for the number of the panel, the row, and the column in the panel;
-    `is_made`: whether it was written, where only the run tells.
+    columns has strides for the number of the panel, the row, and the column in the panel.
     """
 
     pointer: Any
@@ -36,7 +35,6 @@ class Buffer:
     scope: str
     owner: HeapBuffer | None = None
     panel: int = 0
-    is_made: Any = None
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:

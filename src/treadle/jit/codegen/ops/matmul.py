@@ -55,7 +55,7 @@ def _emit_either(
     context: CodegenContext, node: Node, buffer: Buffer, found: Panels, dots: Dots, inner: Index
 ) -> None:
     """By panels if the matrix was packed, else as dot products."""
-    is_packed = context.access.packed[node.operands[1]].is_made
+    is_packed = context.access.is_packed[node.operands[1]]
     with context.builder.builder.if_else(is_packed) as (packed, stored):
         with packed, context.access.scope():
             _emit_by_rows(context, node, buffer, found, inner)

@@ -56,7 +56,8 @@ def _packed(context: CodegenContext, packing: Packing, limit: Callable[[], Any])
     with w.builder.if_then(is_due), context.access.scope():
         _copy(context, packing, copy)
     if packing.is_maybe:
-        return replace(copy, is_made=is_due)
+        context.access.is_packed[matrix] = is_due
+        return copy
     return _either(context, matrix, copy, is_due)
 
 
