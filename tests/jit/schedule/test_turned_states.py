@@ -52,6 +52,7 @@ def test_a_transposed_value_is_carried_as_it_is_computed(count, rng):
         ("%next: float32[3,5] = view (i1, i0) of %v",
          "%w: float32[3,5] = view (i1, i0) of %v\n    %next: float32[3,5] = add %w, %s"),
         ("    yield %next", "    yield %next\n    stack %s along 0"),
+        ("kernel\n", "kernel limits_memory\n"),
     ],
 )  # fmt: skip
 def test_values_that_are_read_as_they_are_carried_stay(old, new):

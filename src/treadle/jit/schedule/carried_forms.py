@@ -55,7 +55,8 @@ def _forms(kernel: Kernel) -> Forms:
         for state, after in zip(op_of(node, Loop).states, op_of(node, Loop).nexts, strict=True)
         if (form := _form(op_of(node, Loop), state, after)) is not None
     }
-    candidates = {**turned_forms(loops, nodes), **candidates}
+    if not kernel.counts_loops:
+        candidates = {**turned_forms(loops, nodes), **candidates}
     if any(form.axis is not None for form in candidates.values()):
         apart = _not_read_apart(kernel, candidates)
         candidates = {state: form for state, form in candidates.items() if state not in apart}
