@@ -188,7 +188,7 @@ def _reads(each: onnx.NodeProto) -> list[str]:
 
 
 def _unrolled(count: int) -> Form:
-    """The form with so many steps of a Scan in each iteration, of as many rows."""
+    """The form with `count` steps of a Scan in each iteration, of as many rows."""
 
     def apply(draft: Draft) -> bool:
         types, changed = draft.types(), False

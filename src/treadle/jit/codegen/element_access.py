@@ -49,7 +49,7 @@ class ElementAccess:
     """The location of every node's elements while a kernel is emitted.
 
     `bounds` are the bounds of an index into a Concat; `is_packed` says whether a loop has packed a
-    matrix, where only the run tells.
+    matrix, where that depends on its iterations.
     """
 
     builder: FunctionBuilder

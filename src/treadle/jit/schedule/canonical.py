@@ -50,6 +50,7 @@ from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
+from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
@@ -59,7 +60,6 @@ from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.algebra.whole_choices import with_whole_choices
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
-from treadle.jit.schedule.joined_states import with_joined_states
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops

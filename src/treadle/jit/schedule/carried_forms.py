@@ -30,8 +30,8 @@ from treadle.jit.kernel.rewrite import Rules, rewritten
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds, keeps_order
 from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
+from treadle.jit.schedule.algebra.turned_states import turned_forms
 from treadle.jit.schedule.carried_rewrite import CarriedRewrite, Form, Forms
-from treadle.jit.schedule.turned_states import turned_forms
 
 _MAX_PARTS = 16
 

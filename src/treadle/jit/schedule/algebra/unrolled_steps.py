@@ -232,7 +232,7 @@ class _Match:
         ]  # fmt: skip
 
     def _moves_on(self, step: int, one: Node, other: Node) -> bool:
-        """Whether a node of a later step is the first one's, so many steps later."""
+        """Whether a node of a later step is the first one's, moved on by the steps between."""
         if self._block_of_items(one, 0) and self._block_of_items(other, step):
             axes = [_shifted(node, self._first(node, at)) for node, at in ((one, 0), (other, step))]
             is_same = one.operands == other.operands and one.shape == other.shape
@@ -267,7 +267,7 @@ class _Match:
         return first <= bounds[0] and bounds[1] < first + extent // self.count
 
     def _is_strided(self, one: Node, other: Node, step: int) -> bool:
-        """Whether slices are of every so many-th item of one tensor, this many steps apart."""
+        """Whether slices take items of one tensor at the same stride, `step` items apart."""
         (mine,), (theirs,) = one.operands, other.operands
         if not (isinstance(mine.op, View) and isinstance(theirs.op, View)):
             return False

@@ -8,8 +8,8 @@ import pytest
 from tests.jit.kernel_text import canonical_text, kernel_of, run_kernel
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.verifier import verify_kernel
+from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
-from treadle.jit.schedule.joined_states import with_joined_states
 
 TURNED = """kernel
   %n: int64[] = input 0
