@@ -30,14 +30,14 @@ _OF_LISTS = frozenset((
     "ConcatFromSequence", "SequenceAt", "SequenceEmpty", "SequenceLength", "SplitToSequence",
 ))  # fmt: skip
 _MOVES = frozenset((
-    "Concat", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose",
-    "Unsqueeze",
+    "Concat", "ConstantOfShape", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split",
+    "Squeeze", "Transpose", "Unsqueeze",
 ))  # fmt: skip
-"""Operators that move elements: native code takes no longer than others."""
+"""Operators that move or repeat elements: native code takes no longer than others."""
 _MAX_ELEMENTS = 65536
 """The greatest number of elements of a value in an operator that joins a loop's region.
 
-If only a run shows more, one that moves elements stays: without it the loops would be alone.
+If only a run shows more, one that only moves elements stays: without it the loops would be alone.
 """
 
 
