@@ -10,6 +10,7 @@
     sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     int(c) * a + (1 - int(c)) * b      where(c, a, b)
+    where(c, scatter(s, ...), s)       a scatter of what c chooses
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
@@ -40,6 +41,7 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.carried_liveness import with_live_carried_values
 from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
+from treadle.jit.schedule.algebra.conditional_scatters import with_conditional_scatters
 from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
@@ -69,11 +71,12 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_joined_states, with_rerolled_loops, with_stacked_outputs, with_contractions,
-    with_whole_choices, with_narrow_numbers, with_remainder_tests, with_joint_extremes,
-    with_selects, with_simple_carried_values, with_rerolled_loops, with_plain_updates,
-    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
-    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
-    with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_whole_choices, with_conditional_scatters, with_narrow_numbers, with_remainder_tests,
+    with_joint_extremes, with_selects, with_simple_carried_values, with_rerolled_loops,
+    with_plain_updates, with_hoisted_guards, with_scan_slices, with_plain_items,
+    with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
+    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
+    with_fused_loops,
 )  # fmt: skip
 
 
