@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.jit.kernel_text import kernel_of
@@ -158,6 +160,15 @@ def test_a_transposition_is_packed_before_loops_that_may_be_long(trips, words):
     text = BOTH.replace("matmul %i, %t", "neg %i").replace("[9,", f"[{trips},")
     text = text.replace("length 9 extent 9", f"length {trips} extent {trips}")
     assert words_of(schedule_kernel(kernel_of(text), TARGET)) == [words]
+
+
+@pytest.mark.parametrize(("side", "is_packed"), [(20, False), (32, True)])
+def test_a_small_transposition_is_read_as_it_is(side, is_packed):
+    text = BOTH.replace("matmul %i, %t", "neg %i").replace("[9,", "[n,").replace("64", str(side))
+    text = text.replace("length 9 extent 9", "length n extent n").replace(f"t{side}", "t64")
+    text = re.sub(r"float\d+", "float32", text)
+    made = schedule_kernel(kernel_of(text), TARGET)
+    assert any(made.packings.values()) == is_packed
 
 
 def test_dot_products_of_a_loop_inside_ask_how_often_that_one_runs():

@@ -30,8 +30,8 @@ from treadle.jit.schedule.steps.chunks import Chunk, items_in_chunks
 from treadle.jit.schedule.steps.copies import Copy, packed_copy
 from treadle.jit.schedule.storage import Storage, stored_transpose, transposed_axes
 
-_MIN_PACKED_ELEMENTS = 4096
-"""The number of elements below which packing does not pay."""
+_MIN_PACKED_ELEMENTS, _MIN_TURNED_ELEMENTS = 4096, 512
+"""The number of elements below which packing does not pay: of rows as they are, and of others."""
 _MIN_ITERATIONS, _MIN_ITERATIONS_OF_ROWS, _MANY_ROWS = 10, 4, 16
 """The iterations from which a copy pays: of one row, and of many (measured on Zen 5)."""
 _MIN_ITERATIONS_OF_TURNED = 16
@@ -136,9 +136,9 @@ def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing
         if isinstance(node.op, MatMul) and _is_packed(node, loop.op, facts):
             readers.setdefault(node.operands[1], []).append(node)
     for matrix, products in readers.items():
-        if matrix in there or not _is_worth_it(matrix):
-            continue
         are_dots = all(_is_of_dots(product, facts) for product in products)
+        if matrix in there or not _is_worth_it(matrix, are_dots=are_dots):
+            continue
         least = _MIN_ITERATIONS_OF_TURNED if are_dots else _least(matrix, products, loop.op, facts)
         rows = [None if node in facts.distributed else node.shape[-2] for node in products]
         panel = panel_columns(matrix, rows, facts.target)
@@ -173,9 +173,10 @@ def _is_of_dots(product: Node, facts: _Walk) -> bool:
     return product not in facts.distributed and stored_transpose(product) is not None
 
 
-def _is_worth_it(matrix: Node) -> bool:
+def _is_worth_it(matrix: Node, *, are_dots: bool) -> bool:
     rows, columns = static_shape(matrix)
-    is_large = rows * columns >= _MIN_PACKED_ELEMENTS and columns >= 2
+    least = _MIN_TURNED_ELEMENTS if are_dots else _MIN_PACKED_ELEMENTS
+    is_large = rows * columns >= least and columns >= 2
     return is_large and matrix.dtype not in NO_VECTOR_ROWS
 
 
