@@ -246,6 +246,28 @@ def test_items_that_do_not_follow_each_other_stay(old, new):
         assert trips(STRIDED.replace(old, new)) == [6]
 
 
+OPEN = """kernel
+  %s0: int64[] = input 0
+  %x: int64[13] = input 1
+  %o as e0: int64[] = input 2
+  %some: int64[6] = view (2*i0+e0) of %x
+  %1 = loop length 6 extent 6 carries %s = %s0
+    %s: int64[] = carried 0
+    %a: int64[] = scan slice along 0 of %some
+    %t: int64[] = max %s, %a
+    %c: int64[] = sub %t, %a
+    %u: int64[] = max %c, %a
+    %d: int64[] = sub %u, %a
+    yield %d
+  %last: int64[] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize("first", ["e0", "1"])
+def test_steps_that_take_the_same_item_stay(first):
+    assert trips(OPEN.replace("+e0", f"+{first}")) == [6]
+
+
 NESTED = """kernel
   %r0: int64[5] = input 0
   %y: int64[5] = input 1

@@ -316,12 +316,15 @@ class _Match:
 
 
 def stride_of(row: Node) -> int:
-    """The stride at which a slice's source takes the items of its tensor; 0 if it has none."""
+    """The stride at which a slice's source takes the items of its tensor from a known one on.
+
+    0: it has none.
+    """
     (source,) = row.operands
-    if not isinstance(source.op, View):
+    running = [at for at in source.op.axes if _runs(at, row)] if isinstance(source.op, View) else []
+    if len(running) != 1 or len(running[0].terms) != 1 or not isinstance(running[0].offset, int):
         return 0
-    running = [at for at in source.op.axes if _runs(at, row)]
-    return running[0].terms[0][1] if len(running) == 1 and len(running[0].terms) == 1 else 0
+    return running[0].terms[0][1]
 
 
 def _runs(at: Axis, row: Node) -> bool:
