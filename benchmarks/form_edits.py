@@ -66,7 +66,7 @@ class Draft:
     def add_input(self, name: str, value: np.ndarray) -> str:
         """A further input of the model, fed this; its name."""
         name = self.fresh(name)
-        self.feed[name] = np.ascontiguousarray(value)
+        self.feed[name] = np.array(value, order="C")
         element = helper.np_dtype_to_tensor_dtype(value.dtype)
         self.model.graph.input.append(helper.make_tensor_value_info(name, element, value.shape))
         return name

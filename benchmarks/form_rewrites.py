@@ -8,7 +8,7 @@ from onnx import numpy_helper
 import treadle
 from benchmarks.form_edits import Draft
 from benchmarks.form_rules import form
-from benchmarks.form_values import FORMS
+from benchmarks.form_steps import FORMS
 from treadle.errors import Unsupported
 from treadle.formats.onnx import write_model
 

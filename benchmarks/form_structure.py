@@ -20,6 +20,7 @@ from benchmarks.form_edits import (
     set_nodes,
     value,
 )  # fmt: skip
+from benchmarks.form_rules import Form
 
 __all__ = ["FORMS"]
 
@@ -186,61 +187,71 @@ def _reads(each: onnx.NodeProto) -> list[str]:
     return found
 
 
-@form("unrolled by two")
-def unrolled(draft: Draft) -> bool:
-    """Two steps of a Scan in each iteration, of pairs of rows."""
-    types, changed = draft.types(), False
-    for scan, body, states in scans(draft):
-        sources = scan.input[states:]
-        shapes = [extents(types.get(s, onnx.TypeProto())) for s in sources]
-        if any(not s or not isinstance(s[0], int) or s[0] % 2 or "" in s for s in shapes):
-            continue
-        _unroll(draft, scan, body, states, shapes)
-        changed = True
-    return changed
+def _unrolled(count: int) -> Form:
+    """The form with `count` steps of a Scan in each iteration, of as many rows."""
+
+    def apply(draft: Draft) -> bool:
+        types, changed = draft.types(), False
+        for scan, body, states in scans(draft):
+            sources = scan.input[states:]
+            shapes = [extents(types.get(s, onnx.TypeProto())) for s in sources]
+            if all(
+                s and isinstance(s[0], int) and not s[0] % count and "" not in s for s in shapes
+            ):
+                _unroll(draft, scan, body, states, shapes, count)
+                changed = True
+        return changed
+
+    return apply
 
 
 def _unroll(
     draft: Draft, scan: onnx.NodeProto, body: onnx.GraphProto, states: int,
-    shapes: Sequence[Sequence[int]],
+    shapes: Sequence[Sequence[int]], count: int,
 ) -> None:  # fmt: skip
-    before, after, inside, axis = [], [], [], draft.constant([0])
+    before, after, nodes, axis = [], [], [], draft.constant([0])
     items = [info.name for info in body.input[states:]]
-    parts: list[dict[str, str]] = [{}, {}]
+    parts: list[dict[str, str]] = [{} for _ in range(count)]
     for k, (name, shape) in enumerate(zip(items, shapes, strict=True)):
-        to, paired = draft.constant([shape[0] // 2, 2, *shape[1:]]), draft.fresh("paired")
-        before += [to, node("Reshape", [scan.input[states + k], to.output[0]], [paired])]
-        scan.input[states + k] = paired
-        pair = draft.fresh("pair")
-        for half in range(2):
-            at, parts[half][name] = draft.constant(half), draft.fresh(name)
-            inside += [at, node("Gather", [pair, at.output[0]], [parts[half][name]], axis=0)]
+        to, grouped = draft.constant([shape[0] // count, count, *shape[1:]]), draft.fresh("grouped")
+        before += [to, node("Reshape", [scan.input[states + k], to.output[0]], [grouped])]
+        scan.input[states + k] = grouped
+        group = draft.fresh("group")
+        for step in range(count):
+            at, parts[step][name] = draft.constant(step), draft.fresh(name)
+            nodes += [at, node("Gather", [group, at.output[0]], [parts[step][name]], axis=0)]
         element = body.input[states + k].type.tensor_type.elem_type
-        body.input[states + k].CopyFrom(value(pair, element, [2, *shape[1:]]))
-    first, names = copied_nodes(draft, body.node, parts[0])
-    seen = {n: names.get(n, n) for n in (info.name for info in body.output)}
+        body.input[states + k].CopyFrom(value(group, element, [count, *shape[1:]]))
     olds = [info.name for info in body.input[:states]]
-    between = {old: seen[info.name] for old, info in zip(olds, body.output, strict=False)}
-    second, others = copied_nodes(draft, body.node, {**parts[1], **between})
-    tail = [axis]
+    seen, carried = list[dict[str, str]](), dict[str, str]()
+    for part in parts:
+        names = {**part, **carried}
+        copy, made = copied_nodes(draft, body.node, names)
+        nodes += copy
+        seen.append({i.name: made.get(i.name, names.get(i.name, i.name)) for i in body.output})
+        carried = {old: seen[-1][i.name] for old, i in zip(olds, body.output, strict=False)}
+    nodes.append(axis)
     for k, info in enumerate(body.output):
-        last = others.get(info.name, between.get(info.name, info.name))
         if k < states:
-            info.name = draft.fresh("after")
-            tail.append(node("Identity", [last], [info.name]))
+            last, info.name = seen[-1][info.name], draft.fresh("after")
+            nodes.append(node("Identity", [last], [info.name]))
             continue
-        wide = [draft.fresh("wide") for _ in range(2)]
-        for each, source in zip(wide, (seen[info.name], last), strict=True):
-            tail.append(node("Unsqueeze", [source, axis.output[0]], [each]))
-        both, shape = draft.fresh("both"), extents(info.type) or []
-        tail.append(node("Concat", wide, [both], axis=0))
-        info.CopyFrom(value(both, info.type.tensor_type.elem_type, [2, *shape]))
+        wide = [draft.fresh("wide") for _ in parts]
+        for each, names in zip(wide, seen, strict=True):
+            nodes.append(node("Unsqueeze", [names[info.name], axis.output[0]], [each]))
+        whole, shape = draft.fresh("whole"), extents(info.type) or []
+        nodes.append(node("Concat", wide, [whole], axis=0))
+        info.CopyFrom(value(whole, info.type.tensor_type.elem_type, [count, *shape]))
         if scan.output[k]:
             made, to = draft.fresh("made"), draft.constant([-1, *shape])
             after += [to, node("Reshape", [made, to.output[0]], [scan.output[k]])]
             scan.output[k] = made
-    set_nodes(body, [*inside, *first, *second, *tail])
+    set_nodes(body, nodes)
     put_around(draft.model.graph, scan, before, after)
+
+
+form("unrolled by two")(_unrolled(2))
+form("unrolled by four")(_unrolled(4))
 
 
 @form("in two halves")

@@ -19,6 +19,7 @@
     counted     counters and flags that are carried, choices by them, and rows that are collected
     indexed     elements read and written at numbers that the iterations compute
     picked      a loop in a loop whose cells read a table at numbers made of both counters
+    unrolled    several steps an iteration, all alike, or one unlike the others
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
@@ -41,6 +42,7 @@ from tools.edge_programs.narrow import narrow
 from tools.edge_programs.panels import panels
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
+from tools.edge_programs.unrolled import unrolled
 
 Results = Mapping[str, int | tuple[str, int]]
 """The rank of each result, which is of float32, or its element type and rank."""
@@ -50,7 +52,7 @@ FAMILIES: Mapping[str, Family] = {
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
-    "indexed": indexed, "picked": picked,
+    "indexed": indexed, "picked": picked, "unrolled": unrolled,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

@@ -18,6 +18,7 @@ CONSTANTS = """
   minus2 = Constant <value = int64[1] {-2}> ()
   end = Constant <value = int64[1] {9999}> ()
   none = Constant <value = float {0}> ()
+  none1 = Constant <value = float[1] {0}> ()
   half = Constant <value = float {0.5}> ()
   low = Constant <value = float {-40}> ()
   high = Constant <value = float {40}> ()

@@ -10,7 +10,8 @@
 A step that reads only values from outside the block is not absorbed for its operands. A step that
 makes or reads a sliced value of unknown length is not absorbed: as long as only loops use that
 value, its length stays dynamic in the compiled code. Steps that make or read it item by item are
-absorbed: what they read is sliced in turn. At most 256 steps are absorbed, because each adds
+absorbed: what they read is sliced in turn. So is one that makes a list of the rows: as many Python
+objects take longer than code for each length. At most 256 steps are absorbed, because each adds
 compile time.
 
 Steps that lead from one loop of the region to another are absorbed first, if the engine links loops
@@ -106,14 +107,18 @@ def _is_open(value: Value) -> bool:
 
 
 def _touched(step: Step) -> Iterator[Value]:
-    """The values whose elements a step makes or reads."""
-    given = () if is_of_shape(step) else reads(step)
+    """The values whose elements a step makes or reads, but for those of which it makes a list."""
+    given = () if is_of_shape(step) or _is_list_of_rows(step) else reads(step)
     yield from (value for value in (*step.results, *given) if value is not None)
 
 
 def is_of_shape(step: Step) -> bool:
     """Whether it reads no element of its operand."""
     return isinstance(step, Leaf) and not step.domain and step.op in ("Shape", "Size")
+
+
+def _is_list_of_rows(step: Step) -> bool:
+    return isinstance(step, Leaf) and not step.domain and step.op == "SplitToSequence"
 
 
 def _readers(block: Block) -> Mapping[Value, Sequence[int]]:

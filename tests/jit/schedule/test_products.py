@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.jit.kernel_text import kernel_of
@@ -15,6 +17,7 @@ from treadle.jit.schedule.steps.products import Panels
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
 ROW = "in panels, tiles of 1 x 16 vectors of 16"
 TALL = "in panels, tiles of 8 x 2 vectors of 16"
+PACKED = "in packed panels, tiles of 1 x 16 vectors of 16"
 DOTS = "dot products, 8 columns at once"
 PRODUCT = """kernel parallel_threshold_ns=1500
   %n: int64[] = input 0
@@ -141,11 +144,59 @@ BOTH = """kernel
   return %r"""
 
 
-def test_products_of_many_iterations_read_a_copy_where_others_read_the_transpose():
+def test_products_read_the_copy_of_a_transposition_that_those_of_many_iterations_need():
     assert words_of(schedule_kernel(kernel_of(BOTH), TARGET)) == [
         "in packed panels, tiles of 8 x 2 vectors of 16",
-        DOTS,
+        "in packed panels, tiles of 1 x 16 vectors of 16",
     ]
+
+
+@pytest.mark.parametrize(
+    ("trips", "words"),
+    [("15", DOTS), ("16", f"{PACKED}, dot products in short loops"),
+     ("n", f"{PACKED}, dot products in short loops")],
+)  # fmt: skip
+def test_a_transposition_is_packed_before_loops_that_may_be_long(trips, words):
+    text = BOTH.replace("matmul %i, %t", "neg %i").replace("[9,", f"[{trips},")
+    text = text.replace("length 9 extent 9", f"length {trips} extent {trips}")
+    assert words_of(schedule_kernel(kernel_of(text), TARGET)) == [words]
+
+
+@pytest.mark.parametrize(("side", "is_packed"), [(20, False), (32, True)])
+def test_a_small_transposition_is_read_as_it_is(side, is_packed):
+    text = BOTH.replace("matmul %i, %t", "neg %i").replace("[9,", "[n,").replace("64", str(side))
+    text = text.replace("length 9 extent 9", "length n extent n").replace(f"t{side}", "t64")
+    text = re.sub(r"float\d+", "float32", text)
+    made = schedule_kernel(kernel_of(text), TARGET)
+    assert any(made.packings.values()) == is_packed
+
+
+def test_dot_products_of_a_loop_inside_ask_how_often_that_one_runs():
+    text = OUTER.replace("ROWS", "20")
+    made = schedule_kernel(kernel_of(text), TARGET)
+    (inner,) = [packed for packed in made.packings.values() if packed]
+    assert [each.least for each in inner] == [16]
+    assert words_of(made) == [f"{PACKED}, dot products in short loops"]
+
+
+OUTER = """kernel
+  %x: float32[ROWS,1,64] = input 0
+  %h: float32[1,64] = input 1
+  %w: float32[64,64] = input 2
+  %m: int64[] = input 3
+  %t: float32[64,64] = view (i1, i0) of %w
+  %1 = loop trip %m carries %o = %h
+    %o: float32[1,64] = carried 0
+    %2 = loop length ROWS extent ROWS carries %s = %o
+      %s: float32[1,64] = carried 0
+      %i: float32[1,64] = scan slice along 0 of %x
+      %q: float32[1,64] = matmul %s, %t
+      %n: float32[1,64] = add %i, %q
+      yield %n
+    %r: float32[1,64] = result 0 of %2
+    yield %r
+  %e: float32[1,64] = result 0 of %1
+  return %e"""
 
 
 def test_a_product_in_a_stage_of_a_pipeline_has_one_thread():

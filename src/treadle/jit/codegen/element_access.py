@@ -48,7 +48,8 @@ from treadle.jit.schedule.storage import Storage, StorageMap
 class ElementAccess:
     """The location of every node's elements while a kernel is emitted.
 
-    `bounds` are the bounds of an index into a Concat.
+    `bounds` are the bounds of an index into a Concat; `is_packed` says whether a loop has packed a
+    matrix, where that depends on its iterations.
     """
 
     builder: FunctionBuilder
@@ -62,6 +63,7 @@ class ElementAccess:
     exact: frozenset[SymbolicDim] = frozenset()
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
+    is_packed: dict[Node, Any] = field(default_factory=dict)
     bounds: dict[Index, tuple[int, int]] = field(default_factory=dict)
     anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])

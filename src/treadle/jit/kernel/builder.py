@@ -139,10 +139,11 @@ class KernelBuilder(NodeBuilder):
 
     def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The same elements in another shape; a view if only axes of one are added or removed."""
+        if isinstance(operand.op, Reshape) and operand.operands[0].is_static:
+            (operand,) = operand.operands
         if tuple(shape) == operand.shape:
             return operand
-        given = operand.shape
-        long = [k for k, extent in enumerate(shape) if extent != 1]
+        given, long = operand.shape, [k for k, extent in enumerate(shape) if extent != 1]
         if [extent for extent in given if extent != 1] == [shape[k] for k in long]:
             rest = iter(long)
             axes = [Axis() if extent == 1 else Axis(0, ((next(rest), 1),)) for extent in given]

@@ -29,8 +29,16 @@ _OF_ROWS = frozenset((
 _OF_LISTS = frozenset((
     "ConcatFromSequence", "SequenceAt", "SequenceEmpty", "SequenceLength", "SplitToSequence",
 ))  # fmt: skip
+_MOVES = frozenset((
+    "Concat", "ConstantOfShape", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split",
+    "Squeeze", "Transpose", "Unsqueeze",
+))  # fmt: skip
+"""Operators that move or repeat elements: native code takes no longer than others."""
 _MAX_ELEMENTS = 65536
-"""The greatest number of elements of a value in an operator that joins a loop's region."""
+"""The greatest number of elements of a value in an operator that joins a loop's region.
+
+If only a run shows more, one that only moves elements stays: without it the loops would be alone.
+"""
 
 
 def may_be_small(step: Step) -> bool:
@@ -75,7 +83,8 @@ def expect_small(region: Region, nodes: Mapping[Value, Node | None]) -> None:
     """Raise Declined if a step that joined has more elements than allowed."""
     large = {*links_of(region), *producers_of(region)} if region.absorbed else ()
     for step in region.absorbed:
-        for value in () if step in large else _looked_at(step):
+        is_moving = isinstance(step, Leaf) and step.op in _MOVES
+        for value in () if step in large or is_moving else _looked_at(step):
             node = nodes.get(value)
             if node is not None and node.is_static and node.size > _MAX_ELEMENTS:
                 raise Declined(f"{value.name} beside a loop has {node.size} elements")

@@ -5,13 +5,17 @@
     what is carried and not read       not carried
     carried counters                   functions of the iteration number, and trip counts
     initial if i == 0 else state       the state, carried from the initial value
+    several equal steps an iteration   one of them an iteration
     rows collected in carried arrays   stacked outputs
     sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
+    int(c) * a + (1 - int(c)) * b      where(c, a, b)
+    where(c, scatter(s, ...), s)       a scatter of what c chooses
     x % 7 == 1                         a product and a comparison
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     where(c, s + x, s)                 s + where(c, x, 0)
+    carried parts of one value         the value
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
@@ -37,6 +41,7 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.carried_liveness import with_live_carried_values
 from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
+from treadle.jit.schedule.algebra.conditional_scatters import with_conditional_scatters
 from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
@@ -47,11 +52,14 @@ from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
+from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
+from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
+from treadle.jit.schedule.algebra.whole_choices import with_whole_choices
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
@@ -62,11 +70,13 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
-    with_stacked_outputs, with_contractions, with_narrow_numbers, with_remainder_tests,
-    with_joint_extremes, with_selects, with_simple_carried_values, with_plain_updates,
-    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
-    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
-    with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_joined_states, with_rerolled_loops, with_stacked_outputs, with_contractions,
+    with_whole_choices, with_conditional_scatters, with_narrow_numbers, with_remainder_tests,
+    with_joint_extremes, with_selects, with_simple_carried_values, with_rerolled_loops,
+    with_plain_updates, with_hoisted_guards, with_scan_slices, with_plain_items,
+    with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
+    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
+    with_fused_loops,
 )  # fmt: skip
 
 

@@ -5,6 +5,8 @@
                                                      every element of the state out of one of them,
                                                      or as the diagonal of a grid
     reshaped    next = a, axes of extent 1 apart     a
+    turned      next = a, transposed                 a, where the body only reads it turned back
+    wider       next = a, in more bits               a, where it began in the fewer bits, too
 
 Strategies then see one form of each carried value. A kernel is rewritten until it has no such
 value.
@@ -28,6 +30,7 @@ from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds, keeps_order
 from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
+from treadle.jit.schedule.algebra.turned_states import turned_forms
 from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedForms, CarriedRewrite
 
 _MAX_PARTS = 16
@@ -41,13 +44,16 @@ def with_simple_carried_values(kernel: Kernel) -> Rules | None:
 
 
 def _forms(kernel: Kernel) -> CarriedForms:
-    loops = [node.op for node in all_nodes(kernel.main) if isinstance(node.op, Loop)]
+    nodes = all_nodes(kernel.main)
+    loops = [node for node in nodes if isinstance(node.op, Loop)]
     candidates = {
         state: form
-        for loop in loops
-        for state, after in zip(loop.states, loop.nexts, strict=True)
-        if (form := _form(loop, state, after)) is not None
+        for node in loops
+        for state, after in zip(op_of(node, Loop).states, op_of(node, Loop).nexts, strict=True)
+        if (form := _form(op_of(node, Loop), state, after)) is not None
     }
+    if not kernel.counts_loops:
+        candidates = {**turned_forms(loops, nodes), **candidates}
     if any(form.axis is not None for form in candidates.values()):
         apart = _not_read_apart(kernel, candidates)
         candidates = {state: form for state, form in candidates.items() if state not in apart}

@@ -12,6 +12,7 @@ from treadle.jit.kernel.ir import (
     CarriedArg,
     Concat,
     DimOf,
+    Elementwise,
     InductionVar,
     Loop,
     Node,
@@ -50,8 +51,9 @@ class CarriedForm:
     It is then the initial value, a `counter`, the `same` as another carried value of its loop, or a
     stacked output, as its rows are only `collected`.
 
-    Along `axis` they are its parts. None: the only one has the same elements in order, and each of
-    its axes is one of `kept`, or of extent 1 (None).
+    Along `axis` they are its parts. None: the only one has the same elements, and each of its axes
+    is one of `kept`, or of extent 1 (None); its elements may be of a narrower type, `dtype`, also
+    where it `begins_wider`: the body reads it as that type, a loop of no iterations returns it.
     """
 
     shapes: tuple[Shape, ...]
@@ -60,6 +62,8 @@ class CarriedForm:
     counter: Counter | None = None
     same: Node | None = None
     collected: Collected | None = None
+    dtype: DType | None = None
+    begins_wider: bool = False
 
 
 CarriedForms = Mapping[Node, CarriedForm]
@@ -98,6 +102,7 @@ class CarriedRewrite:
         return {
             CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent,
             InductionVar: _number_again, Concat: self._collector, Scatter: self._collector,
+            Elementwise: _cast_again,
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
@@ -135,7 +140,11 @@ class CarriedRewrite:
                 if form.collected is not None:
                     place = len(states) + len(stacks) + list(rows).index(state)
                     initial = _filled(builder, loop, place, initial, form.collected)
-                made.lasts[number] = _whole(builder, parts, form, state, initial)
+                last = _whole(builder, parts, form, state, initial)
+                if form.begins_wider and op.extent is not None:
+                    runs = builder.compare("greater", rebuild.number(op.extent), 0)
+                    last = builder.map("where", runs, last, initial)
+                made.lasts[number] = last
         self.written[node], rebuild.numbers[node] = made, made.numbers
         return loop
 
@@ -187,7 +196,7 @@ class CarriedRewrite:
         first = made.numbers[number]
         parts = [
             rebuild.builder.param(
-                CarriedArg(first + k), node.dtype, tuple(map(rebuild.number, shape))
+                CarriedArg(first + k), form.dtype or node.dtype, tuple(map(rebuild.number, shape))
             )
             for k, shape in enumerate(form.shapes)
         ]
@@ -230,6 +239,13 @@ def iteration_number(builder: KernelBuilder) -> Node:
 
 def _number_again(rebuild: Rebuild, node: Node) -> Node:
     return rebuild.builder.reshape(iteration_number(rebuild.builder), node.shape)
+
+
+def _cast_again(rebuild: Rebuild, node: Node) -> Node:
+    """A function; a cast out of a wider type that a value is no longer carried in is none."""
+    if node.op != Elementwise("cast"):
+        return copied(rebuild, node)
+    return rebuild.builder.cast(rebuild.nodes[node.operands[0]], node.dtype)
 
 
 def _count(rebuild: Rebuild, counter: Counter, state: Node, iteration: Node) -> Node:
@@ -293,7 +309,7 @@ def _parts(builder: KernelBuilder, value: Node, form: CarriedForm) -> list[Node]
             Axis(0, ((part_of[axis], 1),)) if axis in part_of else Axis()
             for axis in range(len(value.shape))
         ]
-        return [builder.view(value, narrow, axes)]
+        return [builder.view(builder.cast(value, form.dtype or value.dtype), narrow, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
         extent = shape[form.axis]
@@ -315,5 +331,5 @@ def _whole(
             if axis is not None:
                 whole[axis] = extent
         axes = [Axis() if axis is None else Axis(0, ((axis, 1),)) for axis in form.kept]
-        return builder.view(parts[0], whole, axes)
+        return builder.view(builder.cast(parts[0], state.dtype), whole, axes)
     return builder.add(Concat(form.axis), state.dtype, state.shape, *parts)

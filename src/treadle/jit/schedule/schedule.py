@@ -188,7 +188,7 @@ def schedule_kernel(
     divided = {step for steps in blocks.values() for step in steps if _is_divided(step, concats)}
     parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms, divided)
     packed = packings(kernel, blocks, order, distributed, target)
-    products = product_schedules(thresholds, order, packed.panel_of, distributed, target)
+    products = product_schedules(thresholds, order, packed, distributed, target)
     strategies = {node: of.strategy for node, of in loops.items()}
     times = iteration_times(strategies, exact)
     every = (step for steps in blocks.values() for step in steps)

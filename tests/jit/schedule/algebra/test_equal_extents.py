@@ -70,3 +70,18 @@ def test_slices_of_three_arrays(count: int, rng: np.random.Generator) -> None:
     }"""
     feed = {"m": rng.random((count, count), np.float32), "p": rng.random(count, np.float32)}
     check_uncalled(text, *({"n": np.array(n), **feed} for n in (0, 1, count)))
+
+
+def test_an_extent_that_must_be_a_number_is_that_number() -> None:
+    text = SLICES.replace("%m as e2", "%five: int64[] = constant 5\n  %m as e2")
+    text = text.replace("equal %n, %m", "equal %m, %five").replace(
+        "%u: float32[e1]", "%u: float32[5]"
+    )
+    text = text.replace("view (i0) of %x", "view (i0) of %x", 1).replace(
+        "%sum: float32[e1]", "%sum: float32[5]"
+    )
+    made = with_equal_extents(kernel_of(text))
+    verify_kernel(made)
+    shown = show_kernel(made)
+    assert "e2" not in shown
+    assert "guard of shapes" in shown

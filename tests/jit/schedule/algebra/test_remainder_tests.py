@@ -37,11 +37,19 @@ def dtype_one(dtype: str) -> np.generic:
     return np.dtype(dtype).type(1)
 
 
+FORMS = [
+    "m{k} = Mod (v, d{k})",
+    "m{k} = Mod <fmod = 1> (v, d{k})",
+    "q{k} = Div (v, d{k}) p{k} = Mul (q{k}, d{k}) m{k} = Sub (v, p{k})",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", WORDS)
-def test_every_remainder_is_found(dtype: str, rng: np.random.Generator) -> None:
+def test_every_remainder_is_found(dtype: str, form: str, rng: np.random.Generator) -> None:
     lines = [
         f"d{k} = Constant <value = {dtype} {{{d}}}> () r{k} = Constant <value = {dtype} {{{r}}}> ()"
-        f" m{k} = Mod (v, d{k}) y{k} = Equal (m{k}, r{k})"
+        f" {form.format(k=k)} y{k} = Equal (m{k}, r{k})"
         for k, (d, r) in enumerate(PAIRS)
     ]
     elements = ", ".join(f"bool y{k}" for k in range(len(PAIRS)))
@@ -55,10 +63,21 @@ def test_every_remainder_is_found(dtype: str, rng: np.random.Generator) -> None:
         check(text, {"x": ends(dtype, rng)})
 
 
-def test_no_division_is_left() -> None:
-    shown = show_kernel(with_remainder_tests(kernel_of(HIT)))
+PARTS = """%q: int64[n0] = div %x, %d
+  %p: int64[n0] = mul %q, %d
+  %rest: int64[n0] = sub %x, %p"""
+
+
+@pytest.mark.parametrize("rest", ["mod %x, %d", "fmod %x, %d", PARTS])
+def test_no_division_is_left(rest: str) -> None:
+    text = HIT.replace("mod %x, %d", rest)
+    if rest is PARTS:
+        text = HIT.replace("%rest: int64[n0] = mod %x, %d", PARTS)
+    shown = show_kernel(with_remainder_tests(kernel_of(text)))
     assert "mod" not in shown
+    assert "div" not in shown
     assert "less_equal" in shown
+    assert ("greater_equal" in shown) == (rest != "mod %x, %d")
 
 
 @pytest.mark.parametrize(
@@ -66,11 +85,19 @@ def test_no_division_is_left() -> None:
     [
         ("constant 7", "input 1"),
         ("constant 1", "constant 7"),
-        ("mod %x, %d", "fmod %x, %d"),
         ("constant 7", "constant -7"),
         ("equal %rest", "less %rest"),
     ],
 )
 def test_other_comparisons_stay(old: str, new: str) -> None:
     kernel = kernel_of(HIT.replace(old, new, 1))
+    assert with_remainder_tests(kernel) is kernel
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("sub %x, %p", "sub %p, %x"), ("mul %q, %d", "mul %q, %r")]
+)
+def test_other_differences_stay(old: str, new: str) -> None:
+    text = HIT.replace("%rest: int64[n0] = mod %x, %d", PARTS).replace(old, new)
+    kernel = kernel_of(text)
     assert with_remainder_tests(kernel) is kernel

@@ -42,11 +42,25 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
     match found:
         case Dots():
             dot_products.emit_dot_products(context, node, found, buffer)
+        case Panels(otherwise=Dots() as dots):
+            _emit_either(context, node, buffer, found, dots, inner)
         case Panels():
             _emit_by_rows(context, node, buffer, found, inner)
         case Elements():
             _emit_elements(context, node, buffer, found, inner)
     t.buffers[node] = buffer
+
+
+def _emit_either(
+    context: CodegenContext, node: Node, buffer: Buffer, found: Panels, dots: Dots, inner: Index
+) -> None:
+    """By panels if the matrix was packed, else as dot products."""
+    is_packed = context.access.is_packed[node.operands[1]]
+    with context.builder.builder.if_else(is_packed) as (packed, stored):
+        with packed, context.access.scope():
+            _emit_by_rows(context, node, buffer, found, inner)
+        with stored, context.access.scope():
+            dot_products.emit_dot_products(context, node, dots, buffer)
 
 
 def _emit_elements(

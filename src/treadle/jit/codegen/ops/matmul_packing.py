@@ -55,6 +55,9 @@ def _packed(context: CodegenContext, packing: Packing, limit: Callable[[], Any])
     is_due = w.builder.icmp_signed(">=", limit(), w.index(packing.least))
     with w.builder.if_then(is_due), context.access.scope():
         _copy(context, packing, copy)
+    if packing.is_maybe:
+        context.access.is_packed[matrix] = is_due
+        return copy
     return _either(context, matrix, copy, is_due)
 
 

@@ -47,6 +47,13 @@ class Counter:
                 base = other.base
         return Counter(base, self.offset + sign * other.offset, self.step + sign * other.step)
 
+    def times(self, other: Counter) -> Counter | None:
+        """The product with a number; None if neither is one, or if there is a base."""
+        number, counter = (self, other) if not self.step else (other, self)
+        if number.step or number.base is not None or counter.base is not None:
+            return None
+        return Counter(None, number.offset * counter.offset, number.offset * counter.step)
+
     def at(self, iteration: int) -> Counter:
         """Its value in one iteration."""
         return replace(self, offset=self.offset + self.step * iteration, step=0)
@@ -74,10 +81,14 @@ def _computed(node: Node, loop: Loop, known: Counters) -> Counter | None:
         case Elementwise("cast"):
             found = counter_of(node.operands[0], loop, known)
             return found if found is not None and found.base is None else None
-        case Elementwise("add" | "sub" as function):
+        case Elementwise("add" | "sub" | "mul" as function):
             left, right = (counter_of(each, loop, known) for each in node.operands)
-            if left is not None and right is not None:
-                return left.plus(right, 1 if function == "add" else -1)
+            if left is None or right is None:
+                return None
+            is_product = function == "mul"
+            return (
+                left.times(right) if is_product else left.plus(right, 1 - 2 * (function == "sub"))
+            )
     return None
 
 

@@ -30,11 +30,15 @@ _UNSIGNED = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Test:
-    """Whether `number` is `remainder` more than a multiple of `divisor`."""
+    """Whether `number` is `remainder` more than a multiple of `divisor`, and not negative.
+
+    `may_be_negative`: or negative; the remainder of a truncated division has the dividend's sign.
+    """
 
     number: Node
     divisor: int
     remainder: int
+    may_be_negative: bool
 
 
 @rewrite_pass
@@ -49,17 +53,29 @@ def _test(node: Node) -> _Test | None:
     if not isinstance(node.op, Elementwise) or node.op.function != "equal":
         return None
     for rest, other in (node.operands, node.operands[::-1]):
-        remainder = _constant(other)
-        if remainder is None or rest.op not in (Elementwise("mod"), Elementwise("fmod")):
+        remainder, parts = _constant(other), _division(rest)
+        if remainder is None or parts is None:
             continue
-        number, by = rest.operands
+        number, by = parts
         divisor = _constant(by)
         is_whole = rest.dtype.numpy.kind in "iu" and number.shape == node.shape
-        least = 0 if rest.op == Elementwise("fmod") else 1
         if divisor is None or not is_whole or not 0 <= remainder < divisor or divisor == 1:
             continue
-        if least or not remainder:
-            return _Test(number, divisor, remainder)
+        is_any = not remainder or rest.op == Elementwise("mod") or not is_signed(number.dtype)
+        return _Test(number, divisor, remainder, may_be_negative=is_any)
+    return None
+
+
+def _division(rest: Node) -> tuple[Node, Node] | None:
+    """The dividend and the divisor of a remainder, also of `x - x / d * d`; None if it is none."""
+    if rest.op in (Elementwise("mod"), Elementwise("fmod")):
+        return rest.operands[0], rest.operands[1]
+    if rest.op != Elementwise("sub") or rest.operands[1].op != Elementwise("mul"):
+        return None
+    number, product = rest.operands
+    for quotient, by in (product.operands, product.operands[::-1]):
+        if quotient.op == Elementwise("div") and quotient.operands == (number, by):
+            return number, by
     return None
 
 
@@ -74,8 +90,12 @@ def _constant(node: Node) -> int | None:
 
 def _compared(rebuild: Rebuild, node: Node, test: _Test) -> Node:
     """The test of a remainder as a comparison of a product."""
-    made = _comparison(rebuild.builder, rebuild.nodes[test.number], test)
-    return rebuild.builder.reshape(made, rebuild.shape(node))
+    builder, number = rebuild.builder, rebuild.nodes[test.number]
+    made = _comparison(builder, number, test)
+    if not test.may_be_negative:
+        zero = builder.scalar(0, number.dtype)
+        made = builder.map("and", made, builder.map("greater_equal", number, zero))
+    return builder.reshape(made, rebuild.shape(node))
 
 
 def _comparison(builder: KernelBuilder, number: Node, test: _Test) -> Node:

@@ -30,19 +30,23 @@ from treadle.jit.schedule.steps.chunks import Chunk, items_in_chunks
 from treadle.jit.schedule.steps.copies import Copy, packed_copy
 from treadle.jit.schedule.storage import Storage, stored_transpose, transposed_axes
 
-_MIN_PACKED_ELEMENTS = 4096
-"""The number of elements below which packing does not pay."""
+_MIN_PACKED_ELEMENTS, _MIN_TURNED_ELEMENTS = 4096, 512
+"""The number of elements below which packing does not pay: of rows as they are, and of others."""
 _MIN_ITERATIONS, _MIN_ITERATIONS_OF_ROWS, _MANY_ROWS = 10, 4, 16
 """The iterations from which a copy pays: of one row, and of many (measured on Zen 5)."""
+_MIN_ITERATIONS_OF_TURNED = 16
+"""The iterations from which a transposed copy pays where each product could be dot products: it
+takes as long as five of them, and a product with its panels 0.6 of their time."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Packing:
     """A matrix to copy before a loop, to panels of `panel` columns.
 
-    A loop of fewer than `least` iterations reads it as it is stored, in the same order. `turned`:
-    how a transposition is copied. Of others rows are copied `in_rows` as they lie in memory, or
-    else single elements; `chunk`: the panels of a long copy between safepoints.
+    A loop of fewer than `least` iterations reads it as it is stored, in the same order; `is_maybe`:
+    its products are dot products then. `turned`: how a transposition is copied. Of others rows are
+    copied `in_rows` as they lie in memory, or else single elements; `chunk`: the panels of a long
+    copy between safepoints.
     """
 
     matrix: Node
@@ -51,6 +55,7 @@ class Packing:
     turned: Copy | None
     in_rows: bool
     chunk: Chunk | None
+    is_maybe: bool
 
     def __str__(self) -> str:
         """As `explain --schedule` prints it."""
@@ -62,10 +67,14 @@ class Packing:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Packings:
-    """The matrices packed before each loop, and the columns of the panels each product reads."""
+    """The matrices packed before each loop, and the columns of the panels each product reads.
+
+    Those in `maybe` are dot products where the loop is too short for the copy.
+    """
 
     made: Mapping[Node, tuple[Packing, ...]]
     panel_of: Mapping[Node, int]
+    maybe: Collection[Node]
 
 
 def packings(
@@ -76,12 +85,12 @@ def packings(
     target: Target,
 ) -> Packings:
     """What is packed; `blocks` have their steps in order, `distributed` are many iterations'."""
-    walk = _Walk(blocks, order, distributed, target, {}, {}, {})
+    walk = _Walk(blocks, order, distributed, target, {}, {}, {}, set())
     walk.block(kernel.main, {})
-    return Packings(walk.made, walk.panel_of)
+    return Packings(walk.made, walk.panel_of, walk.maybe)
 
 
-_Panels = dict[Node, int]
+_Packed = dict[Node, Packing]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,11 +101,12 @@ class _Walk:
     order: MemoryOrder
     distributed: Collection[Node]
     target: Target
-    constants: _Panels
+    constants: _Packed
     made: dict[Node, tuple[Packing, ...]]
-    panel_of: _Panels
+    panel_of: dict[Node, int]
+    maybe: set[Node]
 
-    def block(self, block: Block, there: _Panels) -> None:
+    def block(self, block: Block, there: _Packed) -> None:
         """The loops and products of a block; the matrices in `there` are packed before it."""
         for node in (step for step in self.blocks[block] if isinstance(step, Node)):
             if isinstance(node.op, MatMul):
@@ -104,17 +114,19 @@ class _Walk:
             if isinstance(node.op, Loop):
                 made = tuple(_made(node, there | self.constants, self))
                 self.made[node] = made
-                there |= {each.matrix: each.panel for each in made}
+                there |= {each.matrix: each for each in made if not each.is_maybe}
                 is_constant = (each for each in made if isinstance(each.matrix.op, Constant))
-                self.constants.update({each.matrix: each.panel for each in is_constant})
+                self.constants.update({each.matrix: each for each in is_constant})
+            own = {each.matrix: each for each in self.made.get(node, ()) if each.is_maybe}
             for inner in inner_blocks(node):
-                self.block(inner, dict(there))
+                self.block(inner, there | own)
 
-    def product(self, node: Node, there: _Panels) -> None:
-        """Have a product read a copy, unless it multiplies by the rows as they are stored."""
-        right = node.operands[1]
-        if right in there and (node in self.distributed or stored_transpose(node) is None):
-            self.panel_of[node] = there[right]
+    def product(self, node: Node, there: _Packed) -> None:
+        """Have a product read the copy of its matrix, if there is one."""
+        found = there.get(node.operands[1])
+        if found is not None:
+            self.panel_of[node] = found.panel
+            self.maybe.update({node} if found.is_maybe else ())
 
 
 def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing]:
@@ -124,15 +136,16 @@ def _made(loop: Node, there: Collection[Node], facts: _Walk) -> Iterator[Packing
         if isinstance(node.op, MatMul) and _is_packed(node, loop.op, facts):
             readers.setdefault(node.operands[1], []).append(node)
     for matrix, products in readers.items():
-        if matrix in there or not _is_worth_it(matrix):
+        are_dots = all(_is_of_dots(product, facts) for product in products)
+        if matrix in there or not _is_worth_it(matrix, are_dots=are_dots):
             continue
-        least = _least(matrix, products, loop.op, facts)
+        least = _MIN_ITERATIONS_OF_TURNED if are_dots else _least(matrix, products, loop.op, facts)
         rows = [None if node in facts.distributed else node.shape[-2] for node in products]
         panel = panel_columns(matrix, rows, facts.target)
         is_turned = transposed_axes(matrix) is not None
         turned = packed_copy(matrix, facts.order, facts.target.vector_bytes) if is_turned else None
         chunk = None if is_turned else _chunk(matrix, panel)
-        yield Packing(matrix, panel, least, turned, facts.order.has_rows(matrix), chunk)
+        yield Packing(matrix, panel, least, turned, facts.order.has_rows(matrix), chunk, are_dots)
 
 
 def _chunk(matrix: Node, panel: int) -> Chunk | None:
@@ -149,12 +162,21 @@ def _is_packed(product: Node, loop: Loop, facts: _Walk) -> bool:
     is_matrix = right.home.depth < loop.body.depth and right.is_static and len(right.shape) == 2
     if not is_matrix or facts.order.storage.storage_of[product] is not Storage.BUFFER:
         return False
-    return product in facts.distributed or stored_transpose(product) is None
+    if not _is_of_dots(product, facts):
+        return True
+    is_short = isinstance(loop.extent, int) and loop.extent < _MIN_ITERATIONS_OF_TURNED
+    return product.home is loop.body and not is_short
 
 
-def _is_worth_it(matrix: Node) -> bool:
+def _is_of_dots(product: Node, facts: _Walk) -> bool:
+    """Whether a product is dot products with its matrix as it is stored, if that is not packed."""
+    return product not in facts.distributed and stored_transpose(product) is not None
+
+
+def _is_worth_it(matrix: Node, *, are_dots: bool) -> bool:
     rows, columns = static_shape(matrix)
-    is_large = rows * columns >= _MIN_PACKED_ELEMENTS and columns >= 2
+    least = _MIN_TURNED_ELEMENTS if are_dots else _MIN_PACKED_ELEMENTS
+    is_large = rows * columns >= least and columns >= 2
     return is_large and matrix.dtype not in NO_VECTOR_ROWS
 
 

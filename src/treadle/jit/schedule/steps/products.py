@@ -20,6 +20,7 @@ from treadle.jit.kernel.ir import Block, MatMul, Node, Number, static_shape
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.cost_model import is_long, per_product
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.layouts.packing import Packings
 from treadle.jit.schedule.layouts.product_tiles import (
     Tile,
     dots_together,
@@ -72,6 +73,7 @@ class Panels:
     of panels of at least `row_vectors` vectors, 0: of none. A long product runs in parts of `part`
     columns and in chunks of `chunk` rows, or products of a batch; 0: of all. `turns`: every
     second iteration runs backward, since the end of a matrix larger than the cache is still cached.
+    `otherwise`: how it runs where the loop was too short for the matrix to be packed.
     """
 
     tile: Tile
@@ -82,6 +84,7 @@ class Panels:
     part: int
     chunk: int
     turns: bool
+    otherwise: Dots | None = None
 
     def rows(self, vectors: int) -> Parallelism:
         """The blocks of rows of a panel of this number of vectors."""
@@ -102,6 +105,7 @@ class Panels:
         batches = () if self.batches is None else self.batches.sharing_words()
         yield from [*batches, *shared][:1]
         yield from ["backward in every second iteration"] * self.turns
+        yield from ["dot products in short loops"] * (self.otherwise is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +140,26 @@ ProductSchedule = Dots | Panels | Elements | InRegisters
 def product_schedules(
     thresholds: Mapping[Block, int],
     order: MemoryOrder,
-    panel_of: Mapping[Node, int],
+    packed: Packings,
     distributed: Collection[Node],
     target: Target,
 ) -> dict[Node, ProductSchedule]:
     """How each product runs; from a block's threshold on it is shared, 0: not at all.
 
-    `panel_of` are the columns of packed panels, `distributed` the products of many iterations.
+    `distributed` are the products of many iterations.
     """
     found: dict[Node, ProductSchedule] = {}
     for node, place in order.storage.storage_of.items():
         if not isinstance(node.op, MatMul):
             continue
-        threshold, panel = thresholds[node.home], panel_of.get(node, 0)
+        threshold, panel = thresholds[node.home], packed.panel_of.get(node, 0)
         matrix = stored_transpose(node)
         dots = None if matrix is None else _dots(node, matrix, order, target, threshold)
         if place is Storage.REGISTERS:
             found[node] = _in_registers(node, order)
         elif has_panels(node) and (panel or order.has_rows(node.operands[1])):
-            found[node] = _panels(node, panel, target, threshold, is_ahead=node in distributed)
+            panels = _panels(node, panel, target, threshold, is_ahead=node in distributed)
+            found[node] = replace(panels, otherwise=dots if node in packed.maybe else None)
         else:
             found[node] = dots or _elements(node, threshold)
     return found
