@@ -12,6 +12,7 @@
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     where(c, s + x, s)                 s + where(c, x, 0)
+    concats of narrow columns         each column by itself
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
@@ -37,6 +38,7 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.carried_liveness import with_live_carried_values
 from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
+from treadle.jit.schedule.algebra.columns_apart import with_columns_apart
 from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
@@ -63,10 +65,11 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_stacked_outputs, with_contractions, with_narrow_numbers, with_remainder_tests,
-    with_joint_extremes, with_selects, with_simple_carried_values, with_plain_updates,
-    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
-    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
-    with_carried_diagonals, with_shift_registers, with_fused_loops,
+    with_joint_extremes, with_selects,
+    with_columns_apart, with_simple_carried_values, with_plain_updates, with_hoisted_guards,
+    with_scan_slices, with_plain_items, with_picked_matrices, with_rows, with_row_loops,
+    with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
+    with_shift_registers, with_fused_loops,
 )  # fmt: skip
 
 
