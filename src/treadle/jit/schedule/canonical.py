@@ -9,6 +9,7 @@
     sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
+    sums of several axes              rows are added first
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     where(c, s + x, s)                 s + where(c, x, 0)
@@ -52,6 +53,7 @@ from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
+from treadle.jit.schedule.algebra.row_reductions import with_row_reductions
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
@@ -65,7 +67,7 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_stacked_outputs, with_contractions, with_narrow_numbers, with_remainder_tests,
-    with_joint_extremes, with_selects,
+    with_row_reductions, with_joint_extremes, with_selects,
     with_columns_apart, with_simple_carried_values, with_plain_updates, with_hoisted_guards,
     with_scan_slices, with_plain_items, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,

@@ -43,7 +43,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, rebuilt, write_loop
 from treadle.jit.kernel.traversal import all_nodes, is_inside
 from treadle.jit.schedule.access import affine_value
-from treadle.jit.schedule.algebra.value_ranges import TooLong, ValueRanges
+from treadle.jit.schedule.algebra.value_ranges import ranges_of
 from treadle.jit.schedule.rows_in_place import rows_before_updates
 
 _MANY = 2**31
@@ -64,7 +64,7 @@ def with_early_index_checks(kernel: Kernel, *, may_assume: bool) -> Kernel:
     """
     nodes = all_nodes(kernel.main)
     readers = [node for node in nodes if _is_checked(node)]
-    ranges = _ranges(kernel) if readers else {}
+    ranges = ranges_of(kernel) if readers else {}
     proven = {node for node in readers if all(_is_within(*each, ranges) for each in indices(node))}
     early: dict[Block, dict[_Check, None]] = {}
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
@@ -101,15 +101,6 @@ def _is_checked(node: Node) -> bool:
     """Whether a node in a loop checks indices."""
     is_reader = isinstance(node.op, Take | Gather | Scatter) and not node.op.is_in_range
     return is_reader and _is_in_loop(node)
-
-
-def _ranges(kernel: Kernel) -> Mapping[Node, tuple[int, int]]:
-    ranges = ValueRanges()
-    try:
-        ranges.write(kernel.main)
-    except TooLong:
-        return {}
-    return ranges.known
 
 
 def _is_within(index: Node, extent: Number, ranges: Mapping[Node, tuple[int, int]]) -> bool:
