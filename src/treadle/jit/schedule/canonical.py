@@ -9,6 +9,7 @@
     sums of products with a matrix     matrix products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     x % 7 == 1                         a product and a comparison
+    x / n of whole numbers            in floats, which vectors divide
     sums of several axes              rows are added first
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
@@ -46,6 +47,7 @@ from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
+from treadle.jit.schedule.algebra.float_divisions import with_float_divisions
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
@@ -67,7 +69,7 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_stacked_outputs, with_contractions, with_narrow_numbers, with_remainder_tests,
-    with_row_reductions, with_joint_extremes, with_selects,
+    with_float_divisions, with_row_reductions, with_joint_extremes, with_selects,
     with_columns_apart, with_simple_carried_values, with_plain_updates, with_hoisted_guards,
     with_scan_slices, with_plain_items, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
