@@ -27,6 +27,7 @@
     rows one place behind             carried diagonals of a grid
     rows cut out of longer ones       the rows that stay, and the new one
     loops that consume each other     one loop
+    long functions of numbers         loops of their own
     checks of indices                 before the loop, or none
 
 A kernel to which none applies is returned unchanged.
@@ -52,6 +53,7 @@ from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
+from treadle.jit.schedule.algebra.loop_fission import with_split_loops
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
@@ -73,7 +75,7 @@ _PASSES = (
     with_columns_apart, with_simple_carried_values, with_plain_updates, with_hoisted_guards,
     with_scan_slices, with_plain_items, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers, with_simple_carried_values, with_read_shapes, with_carried_diagonals,
-    with_shift_registers, with_fused_loops,
+    with_shift_registers, with_fused_loops, with_split_loops,
 )  # fmt: skip
 
 
