@@ -102,25 +102,50 @@ SPLIT = """kernel
 
 
 @pytest.mark.parametrize(
-    ("row", "dtype", "vector_bytes", "is_masked"),
+    ("row", "dtype", "vector_bytes", "words"),
     [
-        (64, "float32", 64, True),  # 3 vectors and 15 elements
-        (256, "float32", 64, False),  # 15 vectors and 15 elements
-        (65, "float32", 64, False),  # 4 vectors
-        (64, "float64", 64, False),  # 7 vectors and 7 elements
-        (64, "int8", 64, True),  # 63 elements of a vector
-        (256, "int8", 64, False),  # 3 vectors and 63 elements, of a long row
-        (64, "float32", 32, False),  # these vectors have no masks
+        (64, "float32", 64, "the last of a row again"),  # 3 vectors and 15 elements
+        (256, "float32", 64, "the last of a row again"),  # 15 vectors and 15 elements
+        (65, "float32", 64, ""),  # 4 vectors
+        (64, "int8", 64, "the rest of a row under a mask"),  # 63 elements of a vector
+        (1024, "float32", 64, ""),  # 63 vectors, beside which the rest hardly matters
+        (64, "float32", 32, "the last of a row again"),  # 7 vectors and 7 elements
+        (32, "int8", 32, ""),  # 31 elements of a vector without masks
     ],
 )
-def test_the_rest_of_a_row_is_masked_where_it_is_long(row, dtype, vector_bytes, is_masked):
+def test_the_rest_of_a_row_is_a_vector(row, dtype, vector_bytes, words):
     text = SPLIT.replace("ROW", str(row)).replace("MOST", str(row - 1)).replace("float32", dtype)
     target = replace(TARGET, vector_bytes=vector_bytes)
     shown = show_schedule(schedule_kernel(kernel_of(text), target))
     assert "in 2 pieces" in shown
-    assert ("the rest of a row under a mask" in shown) == is_masked
+    found = [each for each in ("again", "under a mask") if each in shown]
+    assert found == [each for each in ("again", "under a mask") if each in words]
     code = emit_kernel(kernel_of(text), (), target).text
-    assert ("vectorize.predicate.enable" in code) == is_masked
+    assert ("vectorize.predicate.enable" in code) == ("mask" in words)
+
+
+def test_a_row_ends_with_its_last_vector():
+    rows = Parallelism(1.0, 1, overlapped=16)
+    assert rows.spans(126) == [(0, 112), (110, 16)]
+    assert rows.spans(112) == [(0, 112)]
+    assert rows.spans(15) == [(0, 15)]
+
+
+def test_what_is_computed_in_place_is_computed_once():
+    text = """kernel
+  %z: float32[4,64] = input 0
+  %1 = loop length 5 extent 5 carries %s = %z
+    %s: float32[4,64] = carried 0
+    %u: float32[4,63] = view (i0, i1+1) of %z
+    %v: float32[4,1] = view (i0, i1) of %z
+    %turned: float32[4,64] = concat along 1 %u, %v
+    %next: float32[4,64] = add %turned, %s
+    yield %next
+  %last: float32[4,64] = result 0 of %1
+  return %last"""
+    shown = show_schedule(schedule_kernel(kernel_of(text), replace(TARGET, vector_bytes=32)))
+    assert "in place of carried 0" in shown
+    assert "again" not in shown
 
 
 @pytest.mark.parametrize(

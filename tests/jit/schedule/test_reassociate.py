@@ -54,3 +54,39 @@ def test_a_function_whose_order_matters_is_left(type_: str, function: str) -> No
 
 def test_a_value_that_is_read_elsewhere_too_is_left() -> None:
     assert chains(LOOP.format(type="int64", function="add", stack="stack %first along 0")) == {}
+
+
+TABLE = """
+kernel
+  %t0: {type}[9,9] = input 0
+  %i: int64[] = input 1
+  %d: {type}[] = input 2
+  %one: int64[] = constant 1
+  %i1: int64[] = add %i, %one
+  %1 = loop length 8 extent 8 carries %t = %t0
+    %j: int64[] = induction variable
+    %t: {type}[9,9] = carried 0
+    %j1: int64[] = add %j, %one
+    %left: {type}[] = gather (at 0, at 1) in range of %t, %i1, %j
+    %up: {type}[] = gather (at 0, at 1) in range of %t, %i, %j1
+    %corner: {type}[] = gather (at 0, at 1) in range of %t, %i, %j
+    %first: {type}[] = min %left, %up
+    %least: {type}[] = min %first, %corner
+    %next: {type}[] = add %least, %d
+    %n1: {type}[1] = view () of %next
+    %row: int64[1] = view () of %i1
+    %column: int64[1] = view () of %j1
+    %u: {type}[9,9] = scatter (at 0, at 1) in range into %t, %n1, %row, %column
+    yield %u
+  %last: {type}[9,9] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize("type_", ["float32", "int32"])
+def test_the_element_that_the_previous_iteration_wrote_comes_last(type_: str) -> None:
+    assert chains(TABLE.format(type=type_))["least"] == ["up", "corner", "left"]
+
+
+def test_an_element_that_may_be_that_one_comes_last_too() -> None:
+    text = TABLE.format(type="float32").replace("of %t, %i, %j1", "of %t, %j, %j")
+    assert chains(text)["least"] == ["corner", "left", "up"]

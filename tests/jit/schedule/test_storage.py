@@ -3,6 +3,8 @@
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of
+from treadle.jit.kernel.ir import CarriedArg
+from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import Storage, assign_storage
 
 HEAD = """
@@ -119,3 +121,48 @@ def test_elements_at_indices_in_range_are_taken_by_their_only_reader(
     kept, names = assign_storage(kernel).storage_of, names_of(text, kernel)
     found = " ".join(name for node, name in names.items() if kept.get(node) is Storage.INLINE)
     assert found == wanted
+
+
+TABLE = """kernel
+  %t0: int64[8] = input 0
+  %x: int64[9] = input 1
+  %1 = loop length 9 extent 9 carries %t = %t0
+    %t: int64[8] = carried 0
+    %i: int64[] = scan slice along 0 of %x
+    %v: int64[] = take along 0 of %t, %i
+    %w: int64[] = add %v, %i
+    %w1: int64[1] = view () of %w
+    %i1: int64[1] = view () of %i
+    %u: int64[8] = scatter (at 0) into %t, %w1, %i1
+    yield %u
+  %last: int64[8] = result 0 of %1
+  return %last"""
+
+
+def test_a_table_that_is_updated_at_computed_indices_is_in_memory() -> None:
+    kernel = kernel_of(TABLE)
+    found = {
+        name: assign_storage(kernel).storage_of[n] for n, name in names_of(TABLE, kernel).items()
+    }
+    assert found["t"] is found["u"] is Storage.BUFFER
+
+
+def test_a_table_with_another_next_value_is_in_registers() -> None:
+    text = TABLE.replace("yield %u", "%n: int64[8] = add %u, %i\n    yield %n")
+    kernel = kernel_of(text)
+    found = {
+        name: assign_storage(kernel).storage_of[n] for n, name in names_of(text, kernel).items()
+    }
+    assert found["t"] is Storage.REGISTERS
+
+
+@pytest.mark.parametrize(("count", "kind"), [(8, Storage.REGISTERS), (32, Storage.BUFFER)])
+def test_a_table_in_a_loop_that_is_unrolled_is_in_registers(count: int, kind: Storage) -> None:
+    text = TABLE.replace("length 9 extent 9", f"length {count} extent {count}")
+    text = text.replace("%x: int64[9]", f"%x: int64[{count}]")
+    text = text.replace(
+        "    %v: int64[] = take", "    %k: int64[] = induction variable\n    %v: int64[] = take"
+    )
+    kernel = kernel_of(text.replace("view () of %i\n", "view () of %k\n"))
+    states = [node for node in all_nodes(kernel.main) if isinstance(node.op, CarriedArg)]
+    assert [assign_storage(kernel).storage_of[state] for state in states] == [kind]

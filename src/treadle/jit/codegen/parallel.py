@@ -179,11 +179,15 @@ def split_nest(
                 length = context.builder.add(end, context.builder.multiply(-1, start))
                 is_row = len(index) == len(found) - 1 and isinstance(length, int)
                 hints = _MASKED if is_row and loops.masks(length) else ()
-                with context.builder.range(length, hints=hints) as number, context.access.scope():
-                    own = context.builder.add(number, start)
-                    if not isinstance(own, int):
-                        context.access.bounds[own] = bounds
-                    inner((*index, own))
+                for skipped, count in loops.spans(length) if is_row else ((0, length),):
+                    with (
+                        context.builder.range(count, hints=hints) as number,
+                        context.access.scope(),
+                    ):
+                        own = context.builder.add(number, context.builder.add(start, skipped))
+                        if not isinstance(own, int):
+                            context.access.bounds[own] = bounds
+                        inner((*index, own))
 
         inner(())
 

@@ -12,10 +12,13 @@
     int(c) * a + (1 - int(c)) * b      where(c, a, b)
     where(c, scatter(s, ...), s)       a scatter of what c chooses
     x % 7 == 1                         a product and a comparison
+    x / n of whole numbers            in floats, which vectors divide
+    sums of several axes              rows are added first
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     where(c, s + x, s)                 s + where(c, x, 0)
     carried parts of one value         the value
+    concats of narrow columns         each column by itself
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
@@ -28,6 +31,7 @@
     rows one place behind             carried diagonals of a grid
     rows cut out of longer ones       the rows that stay, and the new one
     loops that consume each other     one loop
+    long functions of numbers         loops of their own
     checks of indices                 before the loop, or none
 
 A kernel to which none applies is returned unchanged.
@@ -41,6 +45,7 @@ from treadle.jit.kernel.debugging import check_when_debugging
 from treadle.jit.kernel.ir import Kernel
 from treadle.jit.schedule.algebra.carried_liveness import with_live_carried_values
 from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
+from treadle.jit.schedule.algebra.columns_apart import with_columns_apart
 from treadle.jit.schedule.algebra.conditional_scatters import with_conditional_scatters
 from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.contractions import with_contractions
@@ -48,15 +53,18 @@ from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
+from treadle.jit.schedule.algebra.float_divisions import with_float_divisions
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.joined_states import with_joined_states
+from treadle.jit.schedule.algebra.loop_fission import with_split_loops
 from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
+from treadle.jit.schedule.algebra.row_reductions import with_row_reductions
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.algebra.whole_choices import with_whole_choices
@@ -72,11 +80,11 @@ _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_joined_states, with_rerolled_loops, with_stacked_outputs, with_contractions,
     with_whole_choices, with_conditional_scatters, with_narrow_numbers, with_remainder_tests,
-    with_joint_extremes, with_selects, with_simple_carried_values, with_rerolled_loops,
-    with_plain_updates, with_hoisted_guards, with_scan_slices, with_plain_items,
-    with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
-    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops,
+    with_float_divisions, with_row_reductions, with_joint_extremes, with_selects,
+    with_columns_apart, with_simple_carried_values, with_rerolled_loops, with_plain_updates,
+    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
+    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
+    with_carried_diagonals, with_shift_registers, with_fused_loops, with_split_loops,
 )  # fmt: skip
 
 

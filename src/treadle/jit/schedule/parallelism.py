@@ -49,6 +49,8 @@ _MOST_MASKED = 128
 """The elements of a row from which what is left of it hardly matters."""
 _MOST_RESTS = 2
 """The elements after the last whole vector of a row, for each vector, that cost less than masks."""
+_MOST_OVERLAPPED = 32
+"""The vectors of a row from which one more hardly matters."""
 _MIN_INTERLEAVED_NS = 0.1
 """The cost of an element from which several vectors are computed independently."""
 
@@ -63,6 +65,7 @@ class Parallelism:
     `shared_axis`, all elements if there is no vector axis; None: one thread computes all.
 
     `masked`: the lanes of vectors whose masks may cut off the rest of a row of a piece; 0: none do.
+    `overlapped`: those of vectors of which the last one of a row may compute elements again.
     `chunk`: those of a long nest, with safepoints between them.
     """
 
@@ -72,6 +75,7 @@ class Parallelism:
     shared_axis: int | None = None
     lanes: int = 0
     masked: int = 0
+    overlapped: int = 0
     chunk: Chunk | None = None
 
     @property
@@ -91,6 +95,17 @@ class Parallelism:
         is_long = not is_known or length >= _MIN_VECTORS * lanes
         return replace(self, lanes=lanes) if lanes and is_long else self
 
+    def spans(self, length: int) -> Sequence[tuple[int, int]]:
+        """The parts in which a row of a piece is computed, each with its start and its length.
+
+        Whole vectors, and the last one again so that it ends with the row: of 126 floats 16 at a
+        time 14 would be left, which LLVM computes one by one.
+        """
+        vectors, rest = divmod(length, self.overlapped or length)
+        if not rest or not 0 < vectors < _MOST_OVERLAPPED:
+            return [(0, length)]
+        return [(0, length - rest), (length - self.overlapped, self.overlapped)]
+
     def masks(self, length: int) -> bool:
         """Whether masks pay for rows of a length: what is left of one would be many elements."""
         if not self.masked or not self.masked <= 2 * length < 2 * _MOST_MASKED:
@@ -108,6 +123,8 @@ class Parallelism:
             yield f"{self.lanes} elements in each"
         if self.masked:
             yield "the rest of a row under a mask"
+        if self.overlapped:
+            yield "the last of a row again"
         yield from self.chunk_words()
         yield from self.sharing_words()
 
@@ -123,15 +140,24 @@ class Parallelism:
 
 
 def parallelism_of(
-    step: Nest | Node, order: MemoryOrder, threshold: int, vector_bytes: int, form: StepForm | None
+    step: Nest | Node,
+    order: MemoryOrder,
+    threshold: int,
+    vector_bytes: int,
+    form: StepForm | None,
+    *,
+    is_apart: bool = False,
 ) -> Parallelism | None:
-    """How a fused nest, or a reduction (in a form) or copy in memory, runs; None for others."""
+    """How a fused nest, or a reduction (in a form) or copy in memory, runs; None for others.
+
+    `is_apart`: a nest reads nothing from the memory that it writes.
+    """
     if isinstance(step, Nest):
         lanes = vector_lanes(step.nodes, vector_bytes)
         found = _of_nest(step, order, threshold)
         if step.pieces is None:
             return found.in_lanes(lanes, step.nodes[0].shape)
-        return found if vector_bytes < _MASKING_BYTES else _with_masks(found, step, vector_bytes)
+        return _with_whole_vectors(found, step, vector_bytes, is_apart=is_apart)
     if order.storage.storage_of[step] is not Storage.BUFFER:
         return None
     if isinstance(step.op, Reduce):
@@ -146,12 +172,18 @@ def parallelism_of(
     return None
 
 
-def _with_masks(found: Parallelism, nest: Nest, vector_bytes: int) -> Parallelism:
-    """The same with masks, if they pay for the rows of a piece."""
+def _with_whole_vectors(
+    found: Parallelism, nest: Nest, vector_bytes: int, *, is_apart: bool
+) -> Parallelism:
+    """The same with what the rows of its pieces leave beside whole vectors in a vector, too."""
     assert nest.pieces is not None, "a nest that is not split"
-    made = replace(found, masked=vector_bytes // widest(nest.nodes))
-    lengths = (end - start for start, end in pairwise(nest.pieces[-1]))
-    return made if any(map(made.masks, lengths)) else found
+    lanes = vector_bytes // widest(nest.nodes)
+    lengths = [end - start for start, end in pairwise(nest.pieces[-1])]
+    overlapped = replace(found, overlapped=lanes if is_apart else 0)
+    if any(len(overlapped.spans(length)) > 1 for length in lengths):
+        return overlapped
+    masked = replace(found, masked=lanes if vector_bytes >= _MASKING_BYTES else 0)
+    return masked if any(map(masked.masks, lengths)) else found
 
 
 def is_narrow(node: Node) -> bool:

@@ -2,8 +2,10 @@
 
     min(min(up, left + 1), diagonal)  =  min(min(up, diagonal), left + 1)
 
-where `left` was computed by the previous iteration, so that only one step depends on it. Only for
-functions with the same result in every order: on integers, and the maximum or minimum of floats.
+where `left` was computed by the previous iteration, so that only one step depends on it. Of an
+array that is updated element by element, only the element that the previous iteration wrote is
+late: dynamic time warping over numbers takes 0.75 of the time. Only for functions with the same
+result in every order: on integers, and the maximum or minimum of floats.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from treadle.jit.kernel.element_types import is_float
-from treadle.jit.kernel.ir import Elementwise, Node, op_of
+from treadle.jit.kernel.ir import Elementwise, Gather, Loop, Node, Scatter, Take, op_of
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.schedule.algebra.counters import Counter, counter_of
+from treadle.jit.schedule.algebra.index_checks import indices
 from treadle.jit.schedule.loops.facts import LoopFacts
 
 _EXTREMES = (Elementwise("max"), Elementwise("min"))
@@ -66,10 +70,43 @@ def _lateness(facts: LoopFacts) -> dict[Node, int]:
     A carried value that depends on its old one is later than everything else.
     """
     circular, late = _circular(facts), dict[Node, int]()
+    written = dict(_written_before(facts.op))
     for node in facts.op.body.nodes:
         before = max((late.get(operand, 0) for operand in node.operands), default=0)
+        if _reads_other(node, written, facts.op):
+            before = 0
         late[node] = _CARRIED_LATENESS if node in circular else before + 1
     return late
+
+
+def _written_before(op: Loop) -> Iterator[tuple[Node, list[Counter | None]]]:
+    """The carried arrays of which an iteration writes one element, and where the last one did."""
+    for state, after in zip(op.states, op.nexts, strict=True):
+        is_update = isinstance(after.op, Scatter) and after.operands[0] is state
+        if is_update and after.operands[1].is_single:
+            yield (
+                state,
+                [each and each.plus(Counter(None, each.step), -1) for each in _places(after, op)],
+            )
+
+
+def _reads_other(node: Node, written: Mapping[Node, list[Counter | None]], op: Loop) -> bool:
+    """Whether a node reads an element of an array, and not the one that was written last."""
+    if not isinstance(node.op, Take | Gather) or node.operands[0] not in written:
+        return False
+    pairs = zip(_places(node, op), written[node.operands[0]], strict=True)
+    return any(
+        read is not None
+        and last is not None
+        and (read.base, read.step) == (last.base, last.step)
+        and read.offset != last.offset
+        for read, last in pairs
+    )
+
+
+def _places(node: Node, op: Loop) -> list[Counter | None]:
+    """The computed indices of a node, those that count as counters of the loop."""
+    return [counter_of(index, op, {}) for index, _ in indices(node)]
 
 
 def _circular(facts: LoopFacts) -> set[Node]:

@@ -186,7 +186,10 @@ def schedule_kernel(
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
     forms = dict(_forms(blocks, order, _vectorized(loops)))
     divided = {step for steps in blocks.values() for step in steps if _is_divided(step, concats)}
-    parallelism = _parallelism(blocks, thresholds, order, target.vector_bytes, forms, divided)
+    reused = reused_memory(kernel, order, found, blocks, own)
+    parallelism = _parallelism(
+        blocks, thresholds, order, target.vector_bytes, forms, divided, reused.taken
+    )
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed, distributed, target)
     strategies = {node: of.strategy for node, of in loops.items()}
@@ -202,7 +205,7 @@ def schedule_kernel(
         concats,
         own,
         growing_results(storage),
-        reused_memory(kernel, order, found, blocks, own),
+        reused,
         found,
         blocks,
         parallelism,
@@ -226,12 +229,16 @@ def _parallelism(
     vector_bytes: int,
     forms: Mapping[Node, StepForm],
     divided: Collection[Step],
+    in_place: Mapping[Node, Node],
 ) -> dict[Step, Parallelism]:
     made: dict[Step, Parallelism] = {}
     for block, steps in blocks.items():
         for step in (each for each in steps if each not in divided):
             form = forms.get(step) if isinstance(step, Node) else None
-            found = parallelism_of(step, order, thresholds[block], vector_bytes, form)
+            is_apart = not isinstance(step, Node) and in_place.keys().isdisjoint(step.nodes)
+            found = parallelism_of(
+                step, order, thresholds[block], vector_bytes, form, is_apart=is_apart
+            )
             if found is not None:
                 made[step] = found
     return made

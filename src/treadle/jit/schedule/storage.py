@@ -39,6 +39,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import all_nodes, is_run_once, stack_of, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.index_set_splitting import are_few, split_concats
+from treadle.jit.schedule.layouts.updated_tables import updated_tables
 from treadle.jit.schedule.layouts.windows import filters_windows
 from treadle.jit.schedule.nest_size import (
     Inlined,
@@ -100,6 +101,7 @@ def assign_storage(kernel: Kernel) -> StorageMap:
     storage_of: dict[Node, Storage] = {}
     fused: dict[Node, Inlined] = {}
     too_many = _too_many_to_unroll(nodes)
+    tables = updated_tables(nodes)
     filters = {
         node.op.body
         for node in nodes
@@ -108,6 +110,9 @@ def assign_storage(kernel: Kernel) -> StorageMap:
     for node in reversed(nodes):
         if node.home in filters and not isinstance(node.op, CarriedArg):
             storage_of[node] = Storage.REGISTERS
+            continue
+        if node in tables:
+            storage_of[node] = Storage.BUFFER
             continue
         if isinstance(node.op, Concat) and _is_read_in_pieces(
             node, readers, storage_of, kernel.results

@@ -110,3 +110,23 @@ def test_a_loop_in_a_loop_forgets_what_it_assumed_before() -> None:
     ranges = ranges_of(kernel.main) or {}
     found = {name: ranges.get(node) for node, name in names_of(NESTED, kernel).items()}
     assert all(found[name] == WHOLE for name in "abcde")
+
+
+GEOMETRIC = """kernel
+  %one: int64[] = constant 1
+  %two: int64[] = constant 2
+  %1 = loop length TRIPS extent TRIPS carries %s = %one
+    %s: int64[] = carried 0
+    %next: int64[] = mul %s, %two
+    yield %next
+  %last: int64[] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize(("trips", "bounds"), [(10, (1, 1024)), (62, (1, 2**62)), (63, WHOLE)])
+def test_products_of_few_iterations_are_bounded(trips: int, bounds: Range) -> None:
+    text = GEOMETRIC.replace("TRIPS", str(trips))
+    kernel = kernel_of(text)
+    ranges = ranges_of(kernel.main) or {}
+    found = {name: ranges.get(node) for node, name in names_of(text, kernel).items()}
+    assert found["s"] == bounds == found["last"]

@@ -8,7 +8,7 @@ widened until no iteration leaves them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -43,6 +43,8 @@ _MAX_CONSTANT = 2**16
 """The most elements of a constant that are looked at."""
 _MAX_VISITS = 4000
 """The most nodes that are looked at, of loops in loops many times."""
+_MOST_FACTORS = 64
+"""The most iterations of a loop whose products are bounded."""
 _UNIONS, _ROUNDS = 2, 8
 """How often bounds grow by what an iteration adds, and how often in all."""
 
@@ -187,9 +189,15 @@ class _Analysis:
         self._loops[op.body] = op
         first = dict(zip(op.states, node.operands[op.heads :], strict=True))
         initial = {s: self.known[first[s]] for s in op.states if first[s] in self.known}
-        found, after = initial, self._after(op, initial)
+        bounded = dict(_geometric(op, initial))
+        found = {**initial, **bounded}
+        after = self._after(op, found)
         for turn in range(_ROUNDS):
-            grown = [state for state in found if not is_within(after[state], found[state])]
+            grown = [
+                state
+                for state in found
+                if state not in bounded and not is_within(after[state], found[state])
+            ]
             if not grown:
                 break
             wider = {
@@ -198,12 +206,14 @@ class _Analysis:
             found = {**found, **wider}
             after = self._after(op, found)
         else:
-            found = {}
+            found = bounded
             self._after(op, found)
-        exact = {state: _union(initial[state], after[state]) for state in found}
+        exact = {state: _union(initial[state], after[state]) for state in found} | bounded
         if exact != found:
             after = self._after(op, exact)
-            if all(is_within(after[state], exact[state]) for state in exact):
+            if all(
+                is_within(after[state], exact[state]) for state in exact if state not in bounded
+            ):
                 found = exact
             else:
                 self._after(op, found)
@@ -220,6 +230,29 @@ class _Analysis:
         self.write(op.body)
         pairs = zip(op.states, op.nexts, strict=True)
         return {state: self.known[after] for state, after in pairs if state in assumed}
+
+
+def _geometric(op: Loop, initial: Mapping[Node, Range]) -> Iterator[tuple[Node, Range]]:
+    """The bounds of carried values that a loop of few iterations multiplies by a number."""
+    if not isinstance(op.extent, int) or op.extent > _MOST_FACTORS:
+        return
+    for state, after in zip(op.states, op.nexts, strict=True):
+        factor, limits = _factor(state, after), bounds_of(state.dtype)
+        if factor is not None and limits is not None and state in initial:
+            most = _ends(operator.mul, initial[state], (1, factor**op.extent))
+            if is_within(most, limits):
+                yield state, most
+
+
+def _factor(state: Node, after: Node) -> int | None:
+    """The positive constant by which a value is the product of a carried one."""
+    if after.op != Elementwise("mul") or state not in after.operands:
+        return None
+    (other,) = [each for each in after.operands if each is not state] or [state]
+    if not isinstance(other.op, Constant) or not other.is_single:
+        return None
+    factor = int(other.op.array.item())
+    return factor if factor > 0 else None
 
 
 def _of_operands(node: Node, operands: Sequence[Range]) -> Range | None:

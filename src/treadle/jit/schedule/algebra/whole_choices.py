@@ -8,27 +8,25 @@ is no number. A choice needs no products, and strategies look for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node
-from treadle.jit.kernel.rebuild import Rebuild, copied, rebuilt
+from treadle.jit.kernel.rebuild import Rebuild
+from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
 
 _Parts = tuple[Node, Node, Node]
 """The condition, and what is chosen where it is true, and where it is false."""
 
 
-def with_whole_choices(kernel: Kernel) -> Kernel:
+@rewrite_pass
+def with_whole_choices(kernel: Kernel) -> Rules | None:
     """The kernel with choices in place of such sums; itself if it has none."""
     found = {node: parts for node in all_nodes(kernel.main) if (parts := _choice(node)) is not None}
-    if not found:
-        return kernel
-    return remove_dead_nodes(rebuilt(kernel, {Elementwise: _Writer(found).elementwise}))
+    return replacing(found, _chosen)
 
 
 def _choice(node: Node) -> _Parts | None:
@@ -67,15 +65,7 @@ def _is_truth(node: Node) -> bool:
     return node.op == Elementwise("cast") and node.operands[0].dtype is DType.BOOL
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
-    """The rule for functions; `choices` are the sums to replace."""
-
-    choices: Mapping[Node, _Parts]
-
-    def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
-        """A choice in place of a sum; another function unchanged."""
-        if node not in self.choices:
-            return copied(rebuild, node)
-        operands = (rebuild.nodes[each] for each in self.choices[node])
-        return rebuild.builder.expand(rebuild.builder.map("where", *operands), rebuild.shape(node))
+def _chosen(rebuild: Rebuild, node: Node, parts: _Parts) -> Node:
+    """A choice in place of a sum."""
+    operands = (rebuild.nodes[each] for each in parts)
+    return rebuild.builder.expand(rebuild.builder.map("where", *operands), rebuild.shape(node))

@@ -1,0 +1,105 @@
+"""Columns of narrow arrays: computed one by one where a loop puts them together itself."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from tests.jit.native import WORDS, check
+from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.schedule.algebra.columns_apart import with_columns_apart
+
+PENDULUM = """kernel
+  %q0: float64[16,2] = input 0
+  %h: float64[] = constant 0.1
+  %1 = loop length 9 extent 9 carries %q = %q0
+    %q: float64[16,2] = carried 0
+    %x: float64[16,1] = view (i0, i1) of %q
+    %v: float64[16,1] = view (i0, i1+1) of %q
+    %a: float64[16,1] = neg %x
+    %d: float64[16,2] = concat along 1 %v, %a
+    %m: float64[16,2] = mul %d, %h
+    %next: float64[16,2] = add %q, %m
+    %square: float64[16,2] = mul %next, %next
+    %e: float64[16] = reduce add over (1) of %square
+    yield %next
+    stack %e along 0
+  %last: float64[16,2] = result 0 of %1
+  %all: float64[9,16] = result 1 of %1
+  return %last, %all"""
+
+
+def test_columns_are_carried_one_by_one() -> None:
+    shown = show_kernel(with_columns_apart(kernel_of(PENDULUM)))
+    (carried,) = re.findall(r"carries (.*)", shown)
+    assert carried.count("=") == 2
+    body = shown.partition(" carries")[2].partition("yield")[0]
+    assert not any(word in body for word in ("concat", "reduce", "float64[16,2] = carried"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[16,", "[4,"),  # registers hold the rows
+        ("stack %e along 0", "stack %next along 0"),
+        ("reduce add over (1) of %square", "reduce max over (1) of %square"),
+    ],
+)
+def test_where_it_applies_too(old: str, new: str) -> None:
+    text = PENDULUM.replace(old, new)
+    if new == "[4,":
+        text = text.replace("[16]", "[4]").replace("[9,16]", "[9,4]")
+    if "next along" in new:
+        text = text.replace("%all: float64[9,16]", "%all: float64[9,16,2]")
+    kernel = kernel_of(text)
+    assert (with_columns_apart(kernel) is kernel) == (new == "[4,")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # a product reads the array as a whole
+        ("%e: float64[16] = reduce add over (1) of %square",
+         "%w: float64[2,16] = view (i1, i0) of %next\n"
+         "    %p: float64[16,16] = matmul %next, %w\n"
+         "    %e: float64[16] = reduce add over (1) of %p"),
+        # both columns are read by one view
+        ("%e: float64[16] = reduce add over (1) of %square",
+         "%t: float64[16,2] = view (i0, -1*i1+1) of %next\n"
+         "    %e: float64[16] = reduce add over (1) of %t"),
+        # nothing carried is in columns
+        ("yield %next", "yield %q"),
+    ],
+)  # fmt: skip
+def test_arrays_that_are_read_as_a_whole_stay(old: str, new: str) -> None:
+    kernel = kernel_of(PENDULUM.replace(old, new))
+    assert with_columns_apart(kernel) is kernel
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("trips", [0, 1, 5])
+def test_every_element_type(dtype: str, trips: int, rng: np.random.Generator) -> None:
+    word = WORDS[dtype]
+    text = f"""g (int64 n, {word}[24,3] q0, {word}[3] k) => ({word}[24,3] q, {word}[T,24,3] all) {{
+      ax = Constant <value = int64[1] {{1}}> ()
+      zero = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      two = Constant <value = int64[1] {{2}}> ()
+      three = Constant <value = int64[1] {{3}}> ()
+      q, all = Loop <body = b (int64 i, bool c, {word}[24,3] s) =>
+        (bool c1, {word}[24,3] s1, {word}[24,3] y) {{
+        c1 = Identity (c)
+        x = Slice (s, zero, one, ax)
+        y0 = Slice (s, one, two, ax)
+        z = Slice (s, two, three, ax)
+        d = Concat <axis = 1> (y0, z, x)
+        m = Mul (d, k)
+        s1 = Add (m, s)
+        y = Mul (s1, s1)
+      }}> (n, , q0)
+    }}"""
+    q = rng.integers(0, 5, (24, 3)).astype(dtype)
+    check(text, {"n": np.int64(trips), "q0": q, "k": np.array([1, 2, 1], dtype)})
