@@ -66,7 +66,9 @@ def _found(kernel: Kernel) -> Iterator[_Parts]:
 def _next(op: Loop, whole: Node) -> Node | None:
     """The next value of what a Concat joins, if that is of carried values only."""
     states = whole.operands
-    if len(states) < 2 or len(set(states)) < len(states) or not whole.is_static:
+    if len(states) < 2 or len(set(states)) < len(states):
+        return None
+    if not all(each.is_static for each in (whole, *states)):
         return None
     if not all(isinstance(each.op, CarriedArg) and each.home is op.body for each in states):
         return None
