@@ -174,3 +174,16 @@ def time_major(draft: Draft) -> bool:
         put_around(main, scan, before, after)
         changed |= bool(before)
     return changed
+
+
+@form("extents by name")
+def named_extents(draft: Draft) -> bool:
+    """Each extent of what is fed and returned has a name of its own; bodies declare numbers only."""
+    for info in [*draft.model.graph.input, *draft.model.graph.output]:
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            dim.dim_param = f"{info.name}_{axis}"
+    for _, body in draft.bodies():
+        for info in [*body.input, *body.output]:
+            if is_tensor(info) and info.type.tensor_type.shape.dim:
+                info.type.tensor_type.ClearField("shape")
+    return True
