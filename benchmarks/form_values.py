@@ -178,7 +178,7 @@ def time_major(draft: Draft) -> bool:
 
 @form("extents by name")
 def named_extents(draft: Draft) -> bool:
-    """Each extent of what is fed and returned has a name of its own; bodies declare numbers only."""
+    """Each extent of what is fed and returned has a name of its own; bodies declare no shapes."""
     for info in [*draft.model.graph.input, *draft.model.graph.output]:
         for axis, dim in enumerate(info.type.tensor_type.shape.dim):
             dim.dim_param = f"{info.name}_{axis}"

@@ -8,7 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from tests.jit.kernel_text import rebuilt
+from tests.jit.kernel_text import kernel_of, rebuilt
+from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.kernel.rebuild import rebuilt as copied
 
 LOOP = """
 kernel
@@ -117,3 +119,48 @@ def test_nodes_in_loops(name: str) -> None:
     body, after = BODIES[name]
     text = LOOP.format(body=body.replace("|", "\n    "))
     assert rebuilt(text) == "kernel\n  " + after.replace("|", "\n  ")
+
+
+IN_A_BRANCH = """kernel
+  %trips: int64[] = input 0
+  %limit: int64[] = input 1
+  %x: float32[3] = input 2
+  %y: float32[n0] = input 3
+  %1 = loop trip %trips carries %sum = %x
+    %i: int64[] = induction variable
+    %sum: float32[3] = carried 0
+    %c: bool[] = less %i, %limit
+    %2 = if %c
+      %wide: float32[3] = exp %x
+      %open: float32[n0] = exp %y
+      %total: float32[] = reduce add over (0) of %open
+      %both: float32[3] = add %wide, %total
+      %next: float32[3] = add %both, %sum
+      yield %next
+    else
+      yield %sum
+    %after: float32[3] = result 0 of %2
+    yield %after
+  %last: float32[3] = result 0 of %1
+  return %last"""
+
+
+def test_invariants_of_a_branch_leave_the_loop_unless_their_extents_are_open() -> None:
+    before = show_kernel(copied(kernel_of(IN_A_BRANCH), {})).split("loop trip")[0]
+    assert before.count("exp") == 1
+    assert "float32[n0] = exp" not in before
+
+
+def test_a_branch_that_is_in_no_loop_keeps_its_nodes() -> None:
+    text = (
+        IN_A_BRANCH.split("  %1 = loop")[0]
+        + """  %c: bool[] = less %trips, %limit
+  %2 = if %c
+    %wide: float32[3] = exp %x
+    yield %wide
+  else
+    yield %x
+  %last: float32[3] = result 0 of %2
+  return %last"""
+    )
+    assert "exp" not in show_kernel(copied(kernel_of(text), {})).split(" if ")[0]

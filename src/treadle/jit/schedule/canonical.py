@@ -17,6 +17,7 @@
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     where(c, s + x, s)                 s + where(c, x, 0)
+    iterations that change nothing     not run
     carried parts of one value         the value
     concats of narrow columns         each column by itself
     carried values                    without reshapes and concats around them
@@ -53,21 +54,22 @@ from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
-from treadle.jit.schedule.algebra.float_divisions import with_float_divisions
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
+from treadle.jit.schedule.algebra.integers.float_divisions import with_float_divisions
+from treadle.jit.schedule.algebra.integers.narrowing import with_narrow_numbers
+from treadle.jit.schedule.algebra.integers.remainder_tests import with_remainder_tests
+from treadle.jit.schedule.algebra.integers.whole_choices import with_whole_choices
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.joined_states import with_joined_states
+from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 from treadle.jit.schedule.algebra.loop_fission import with_split_loops
-from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
-from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.row_reductions import with_row_reductions
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
-from treadle.jit.schedule.algebra.whole_choices import with_whole_choices
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
@@ -78,13 +80,14 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
-    with_joined_states, with_rerolled_loops, with_stacked_outputs, with_contractions,
-    with_whole_choices, with_conditional_scatters, with_narrow_numbers, with_remainder_tests,
-    with_float_divisions, with_row_reductions, with_joint_extremes, with_selects,
-    with_columns_apart, with_simple_carried_values, with_rerolled_loops, with_plain_updates,
-    with_hoisted_guards, with_scan_slices, with_plain_items, with_picked_matrices, with_rows,
-    with_row_loops, with_sunk_producers, with_simple_carried_values, with_read_shapes,
-    with_carried_diagonals, with_shift_registers, with_fused_loops, with_split_loops,
+    with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
+    with_contractions, with_whole_choices, with_conditional_scatters, with_narrow_numbers,
+    with_remainder_tests, with_float_divisions, with_row_reductions, with_joint_extremes,
+    with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
+    with_plain_updates, with_hoisted_guards, with_scan_slices, with_plain_items,
+    with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
+    with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
+    with_fused_loops, with_split_loops,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.schedule.algebra.float_divisions import with_float_divisions
+from treadle.jit.schedule.algebra.integers.float_divisions import with_float_divisions
 
 DIVISION = """kernel
   %x: TYPE[96] = input 0

@@ -12,7 +12,7 @@ from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.native import HEAD
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.verifier import verify_kernel
-from treadle.jit.schedule.algebra.narrowing import with_narrow_numbers
+from treadle.jit.schedule.algebra.integers.narrowing import with_narrow_numbers
 
 COUNT = """kernel
   %b: bool[100] = input 0

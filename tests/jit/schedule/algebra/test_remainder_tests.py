@@ -8,7 +8,7 @@ import pytest
 from tests.jit.kernel_text import kernel_of
 from tests.jit.native import check
 from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.schedule.algebra.remainder_tests import with_remainder_tests
+from treadle.jit.schedule.algebra.integers.remainder_tests import with_remainder_tests
 
 HIT = """kernel
   %x: int64[n0] = input 0

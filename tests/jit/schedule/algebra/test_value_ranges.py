@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of
-from treadle.jit.schedule.algebra.value_ranges import FUNCTIONS, Range, ranges_of
+from treadle.jit.schedule.algebra.integers.value_ranges import FUNCTIONS, Range, ranges_of
 
 ENDS = [(-5, -2), (-3, 0), (-4, 6), (0, 0), (0, 5), (1, 1), (2, 7), (-1, 3)]
 PLAIN = {

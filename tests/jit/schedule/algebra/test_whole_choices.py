@@ -8,7 +8,7 @@ import pytest
 from tests.jit.kernel_text import kernel_of, run_kernel
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.verifier import verify_kernel
-from treadle.jit.schedule.algebra.whole_choices import with_whole_choices
+from treadle.jit.schedule.algebra.integers.whole_choices import with_whole_choices
 
 SUM = """kernel
   %a: int32[7] = input 0

@@ -43,7 +43,7 @@ from treadle.jit.kernel.rebuild import Rebuild, copied, new_axes, write_loop
 from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, is_inside
 from treadle.jit.schedule.access import affine_value
-from treadle.jit.schedule.algebra.value_ranges import Ranges, ranges_of
+from treadle.jit.schedule.algebra.integers.value_ranges import Ranges, ranges_of
 from treadle.jit.schedule.rows_in_place import rows_before_updates
 
 _MANY = 2**31

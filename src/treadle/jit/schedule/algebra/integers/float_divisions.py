@@ -16,7 +16,7 @@ from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node, op_of
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.algebra.value_ranges import Ranges, ranges_of
+from treadle.jit.schedule.algebra.integers.value_ranges import Ranges, ranges_of
 
 _FUNCTIONS = ("div", "mod", "fmod")
 _MIN_SIZE = 16

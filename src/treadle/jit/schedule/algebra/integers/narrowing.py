@@ -36,7 +36,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
 from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, yielded
-from treadle.jit.schedule.algebra.value_ranges import (
+from treadle.jit.schedule.algebra.integers.value_ranges import (
     FUNCTIONS,
     Range,
     Ranges,

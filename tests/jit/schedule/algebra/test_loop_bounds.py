@@ -1,0 +1,84 @@
+"""Iterations that change nothing are not run: what an If or a Where masks from a number on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from tests.jit.native import check
+from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
+
+MASKED = """kernel
+  %n: int64[] = input 0
+  %m: int64[] = input 1
+  %x: float32[4] = input 2
+  %zero: int64[] = constant 0
+  %e as e0: int64[] = max %n, %zero
+  %1 = loop trip %n extent e0 carries %s = %x, %t = %x
+    %i: int64[] = induction variable
+    %s: float32[4] = carried 0
+    %t: float32[4] = carried 1
+    %c: bool[] = less %i, %m
+    %a: float32[4] = tanh %s
+    %b: float32[4] = add %t, %s
+    %2 = if %c
+      %f: float32[4] = mul %a, %s
+      yield %f
+    else
+      yield %s
+    %next: float32[4] = result 0 of %2
+    %last: float32[4] = where %c, %b, %t
+    yield %next, %last
+  %y: float32[4] = result 0 of %1
+  %z: float32[4] = result 1 of %1
+  return %y, %z"""
+
+
+def test_the_loop_ends_where_the_mask_does() -> None:
+    shown = show_kernel(with_tight_bounds(kernel_of(MASKED)))
+    assert "if" not in shown
+    assert "where" not in shown
+    assert "min" in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("less %i, %m", "less %m, %i"),  # the first iterations change nothing
+        ("where %c, %b, %t", "where %c, %t, %b"),
+        ("where %c, %b, %t", "where %c, %b, %s"),
+        ("where %c, %b, %t", "add %b, %t"),
+        ("      yield %s", "      %g: float32[4] = neg %s\n      yield %g"),
+        ("    yield %next, %last", "    yield %next, %last\n    stack %a along 0"),
+        ("    %a:", "    %u: bool[] = guard %c\n    %a:"),  # it may fail in any iteration
+    ],
+)
+def test_loops_that_need_their_other_iterations_stay(old: str, new: str) -> None:
+    kernel = kernel_of(MASKED.replace(old, new))
+    assert with_tight_bounds(kernel) is kernel
+
+
+STEPS = """g (int64 n, int64 m, float[4] x) => (float[4] y, float[4] z) {
+  y, z = Loop (n, "", x, x) <body = f (int64 i, bool go, float[4] s, float[4] t)
+    => (bool on, float[4] a, float[4] b) {
+    on = Identity (go)
+    two = Constant <value = int64 {2}> ()
+    j = ADD
+    c = CONDITION
+    a = If (c) <then_branch = p () => (float[4] u) { v = Tanh (s)  u = Add (v, t) },
+                else_branch = q () => (float[4] w) { w = Identity (s) }>
+    d = Sub (t, s)
+    b = Where (c, d, t)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("moved", ["Identity (i)", "Add (i, two)", "Sub (i, two)", "Add (i, n)"])
+@pytest.mark.parametrize("condition", ["Less (j, m)", "LessOrEqual (j, m)", "Greater (m, j)"])
+def test_lengths_on_both_sides_of_the_trip_count(moved: str, condition: str, rng) -> None:
+    text = STEPS.replace("ADD", moved).replace("CONDITION", condition)
+    x = rng.uniform(-1, 1, 4).astype(np.float32)
+    check(text, *({"n": np.array(n), "m": np.array(m), "x": x} for n in (0, 1, 5) for m in
+                  (-9, -1, 0, 1, 3, 5, 6, 2**62)))  # fmt: skip
