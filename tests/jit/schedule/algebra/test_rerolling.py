@@ -77,6 +77,10 @@ def test_two_steps_are_one_in_twice_the_iterations(rng):
     np.testing.assert_array_equal(sums, wanted[1])
 
 
+OLDER = """%older: int64[3] = view (i0+1) of %t
+    %u: int64[4] = concat along 0 %older, %b"""
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -86,6 +90,7 @@ def test_two_steps_are_one_in_twice_the_iterations(rng):
         ("mul %u, %w", "add %u, %w"),
         ("(i0+1) of %t", "(i0) of %t"),
         ("(i0+1) of %t", "(i0+1) of %s"),
+        (OLDER, OLDER.replace("[3]", "[2]").replace("%older, %b", "%older, %a, %b")),
         ("concat along 0 %c, %d", "concat along 0 %d, %c"),
         ("concat along 0 %c, %d", "concat along 0 %c, %c"),
         ("yield %u", "yield %t"),

@@ -196,7 +196,8 @@ class _Match:
             return None
         if _is_carried(one, self.op.body) or self._moves_on(step, one, other):
             return []
-        if not self._is_placed_alike(step, one, other):
+        is_alike_placed = self._is_placed_alike(step, one, other)
+        if not is_alike_placed or len(one.operands) != len(other.operands):
             return None
         if isinstance(one.op, View) and one.op != other.op and self._is_of_state(one):
             self.views.append((step, one, other))
