@@ -46,7 +46,7 @@ from treadle.report import engine_counts
 PER_SEED = 20
 _SECONDS = 600
 _EVERY_EAGER = 3
-"""Of so many edge programs, the code of one is made before its feeds are known."""
+"""The code of every third edge program is made before its feeds are known."""
 _WAYS: Mapping[str, tuple[str, ...] | None] = {
     "interp": ("interp",),
     "default": None,

@@ -79,9 +79,7 @@ def test_the_scale_of_a_range_with_nan(result, wanted, place):
 
 def test_only_rows_of_the_release_count(monkeypatch, planned):
     def refuses(release):
-        path = _Table(ROWS.format(release))
-        monkeypatch.setattr(known_bugs, "Path", lambda _: path)
-        known_bugs._table.cache_clear()
+        monkeypatch.setattr(known_bugs, "_table", lambda: "head\n" + ROWS.format(release))
         known_bugs._rows_of.cache_clear()
         (region,) = planned(f"g ({MAXIMUM[0]}) => ({MAXIMUM[1]}) {{ {MAXIMUM[2]} }}").main.regions
         try:
@@ -96,21 +94,7 @@ def test_only_rows_of_the_release_count(monkeypatch, planned):
         assert not refuses("0.1")
     finally:
         monkeypatch.undo()
-        known_bugs._table.cache_clear()
         known_bugs._rows_of.cache_clear()
-
-
-class _Table:
-    """A path whose text is a table of known bugs."""
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def with_name(self, _):
-        return self
-
-    def read_text(self):
-        return "head\n" + self.rows
 
 
 def _installed():
