@@ -81,4 +81,70 @@ def test_lengths_on_both_sides_of_the_trip_count(moved: str, condition: str, rng
     text = STEPS.replace("ADD", moved).replace("CONDITION", condition)
     x = rng.uniform(-1, 1, 4).astype(np.float32)
     check(text, *({"n": np.array(n), "m": np.array(m), "x": x} for n in (0, 1, 5) for m in
-                  (-9, -1, 0, 1, 3, 5, 6, 2**62)))  # fmt: skip
+                  (-(2**63), -9, -1, 0, 1, 3, 5, 6, 2**63 - 1)))  # fmt: skip
+
+
+WRAPPING = """g (int64 n, int32 k, float x) => (float y) {
+  one = Constant <value = int32 {1}> ()
+  y = Loop (n, "", x) <body = f (int64 i, bool go, float s) => (bool on, float next) {
+    on = Identity (go)
+    j = Cast <to = 6> (i)
+    limit = Sub (k, one)
+    c = Less (j, limit)
+    more = Add (s, x)
+    next = Where (c, more, s)
+  }>
+}"""
+MOVED = """g (int64 n, int64 m, int64 k, float x) => (float y) {
+  y = Loop (n, "", x) <body = f (int64 i, bool go, float s) => (bool on, float next) {
+    on = Identity (go)
+    j = Add (i, k)
+    c = Less (j, m)
+    more = Add (s, x)
+    next = Where (c, more, s)
+  }>
+}"""
+
+
+def test_numbers_wrap_around_as_in_the_program() -> None:
+    x = np.float32(1.5)
+    with np.errstate(over="ignore"):
+        for k in (-(2**31), 2**31 - 1, 0, 3):
+            check(WRAPPING, {"n": np.array(5), "k": np.int32(k), "x": x})
+        for k, m in ((2**63 - 2, 0), (-(2**63), -(2**63) + 2), (3, 5)):
+            check(MOVED, {"n": np.array(5), "m": np.array(m), "k": np.array(k), "x": x})
+
+
+ENDLESS = """g (int64 n, int64 m, bool go, float x) => (float y) {
+  y = Loop (n, go, x) <body = f (int64 i, bool on, float s) => (bool more, float next) {
+    more = CONDITION (i, m)
+    next = Add (s, x)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("condition", ["Less", "LessOrEqual"])
+def test_a_limit_that_no_counter_reaches(condition: str) -> None:
+    text = ENDLESS.replace("CONDITION", condition)
+    for m in (2**63 - 1, 2**63 - 2, 3, 0, -1, -(2**63)):
+        check(text, {"n": np.array(5), "m": np.array(m), "go": np.array(True), "x": np.float32(2)})
+
+
+def test_rows_stacked_by_a_loop_whose_condition_counts(rng) -> None:
+    text = """g (float[35] q, int64 n) => (float[35] last, float[T, Q] all) {
+      true = Constant <value = bool {1}> ()
+      most = Constant <value = int64 {33}> ()
+      end = Constant <value = int64 {31}> ()
+      last, all = Loop (n, "", q) <body = outer (int64 k, bool go, float[35] u)
+        => (bool on, float[35] v, float[Q] row) {
+        on = Identity (go)
+        v, row = Loop (most, true, u) <body = f (int64 i, bool more, float[35] s)
+          => (bool again, float[35] t, float e) {
+          e = Gather (s, i)
+          t = Add (s, e)
+          again = Less (i, end)
+        }>
+      }>
+    }"""
+    q = rng.integers(-1, 2, 35).astype(np.float32)
+    check(text, *({"n": np.array(n), "q": q} for n in (1, 2)))

@@ -28,7 +28,7 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
-from treadle.jit.kernel.ir import Loop, Node, Result, Stack
+from treadle.jit.kernel.ir import DimOf, Loop, Node, Result, Stack, SymbolicDim
 from treadle.jit.kernel.traversal import is_inside
 from treadle.jit.schedule.layouts.result_memory import Growing
 
@@ -170,7 +170,7 @@ def _stacking(
     inner = {
         axis: context.builder.variable(I64, none)
         for axis, extent in enumerate(stack.element.shape)
-        if is_inside(extent, op.body)
+        if is_inside(extent, op.body) or _is_counted(part, axis + (axis >= stack.axis))
     }
     rows = context.builder.variable(I64, none)
     return StackedOutput(
@@ -185,6 +185,13 @@ def _stacking(
         rows,
         inner,
     )
+
+
+def _is_counted(part: Node, axis: int) -> bool:
+    """Whether the loop tells the extent of its result, though it is known before it."""
+    extent = part.shape[axis]
+    source = extent.source if isinstance(extent, SymbolicDim) else None
+    return source is not None and isinstance(source.op, DimOf) and source.operands == part.operands
 
 
 def recorded_results(

@@ -67,4 +67,8 @@ def number_of(rebuild: Rebuild, value: Counter) -> Number:
     """A counter of step 0 as a number of the new kernel."""
     if value.base is None:
         return value.offset
-    return rebuild.builder.plus(rebuild.builder.number(rebuild.nodes[value.base]), value.offset)
+    builder, base = rebuild.builder, rebuild.nodes[value.base]
+    if value.offset and base.dtype is DType.INT32:  # it wraps around as in the program
+        offset = builder.cast(builder.scalar(value.offset, DType.INT64), DType.INT32)
+        return builder.number(builder.map("add", base, offset))
+    return builder.plus(builder.number(base), value.offset)

@@ -25,6 +25,7 @@ from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedRewrite
 
 _NO_LIMIT = 2**62
 """A trip count that no loop reaches."""
+_LARGEST = (1 << 63) - 1
 
 
 @fixpoint_pass
@@ -141,6 +142,10 @@ def _reached(rebuild: Rebuild, bound: Less, steps: Less) -> Number:
     step = steps.low.step - steps.high.step
     if isinstance(gap, int):
         return -(-gap // step)
+    most = _LARGEST - step
+    is_more = builder.map("less", builder.dim(gap), builder.dim(0))  # than 63 bits hold
+    capped = builder.dim(builder.least(gap, most))
+    gap = builder.number(builder.map("where", is_more, builder.dim(most), capped))
     if step == 1:
         return gap
     more = builder.dim(builder.plus(gap, step - 1))

@@ -29,6 +29,9 @@ from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes, with_inside
 from treadle.jit.schedule.algebra.counter_comparisons import Less, comparisons, number_of
 
+_FAR, _NO_LIMIT = 2**31, 2**62
+"""More than what is added to a number, and more iterations than a loop runs."""
+
 
 @fixpoint_pass
 def with_tight_bounds(kernel: Kernel) -> Rules | None:
@@ -67,10 +70,20 @@ def _bounded(node: Node, op: Loop) -> _Bounded | None:
     if not all(after is state or _keeps(after, state) for state, after in pairs):
         return None
     limits = comparisons(condition, op, {})
-    if not limits or not all(each.low.step == 1 and each.high.step == 0 for each in limits):
+    if not limits or not all(map(_ends, limits)):
         return None
     is_pure = not any(map(may_fail, _outside(op, condition)))
     return _Bounded(node, condition, limits) if is_pure else None
+
+
+def _ends(limit: Less) -> bool:
+    """Whether a comparison of the iteration number with a limit holds until it does not.
+
+    The number is moved by so little that it does not wrap around.
+    """
+    low = limit.low
+    is_near = low.base is None and abs(low.offset) < _FAR
+    return is_near and low.step == 1 and limit.high.step == 0
 
 
 def _condition(after: Node) -> Node | None:
@@ -118,8 +131,9 @@ class _Writer:
             return write_loop(rebuild, node, op)
         extent = rebuild.number(op.extent)
         for limit in self.found.limits:
-            end = builder.minus(number_of(rebuild, limit.high), number_of(rebuild, limit.low))
-            extent = builder.least(extent, builder.most(end, 0))
+            end = builder.least(number_of(rebuild, limit.high), _NO_LIMIT)
+            end = builder.minus(builder.most(end, limit.low.offset), limit.low.offset)
+            extent = builder.least(extent, end)
         made = replace(loop_with(rebuild, op, rebuild.write_inside(op.body)), extent=extent)
         rest = rebuild.operands(node)[1:]
         return builder.add(made, node.dtype, (), builder.dim(extent), *rest)
