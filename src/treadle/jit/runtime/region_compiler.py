@@ -76,7 +76,9 @@ def lowered(
     )  # fmt: skip
     if compiler.limits_memory:
         return kernel
-    kernel = replace(kernel, limits_iterations=compiler.limits_iterations)
+    kernel = replace(
+        kernel, limits_iterations=compiler.limits_iterations, is_recorded=compiler.is_recorded
+    )
     return canonical(kernel, may_assume=assumes)
 
 
