@@ -15,17 +15,14 @@ from dataclasses import dataclass
 from treadle.jit.kernel.ir import Elementwise, Gather, Kernel, Node, Scatter, op_of
 from treadle.jit.kernel.rebuild import Rebuild, copied
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
-from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.traversal import all_nodes, readers_of
 
 
 @fixpoint_pass
 def with_conditional_scatters(kernel: Kernel) -> Rules | None:
     """The kernel with such updates; itself if it has none."""
     nodes = all_nodes(kernel.main)
-    readers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for read in (*node.operands, *yielded(node)):
-            readers.setdefault(read, []).append(node)
+    readers = readers_of(nodes)
     found = {
         node: made
         for node in nodes

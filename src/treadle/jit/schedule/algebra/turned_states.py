@@ -24,7 +24,7 @@ from treadle.jit.kernel.ir import (
     View,
     op_of,
 )
-from treadle.jit.kernel.traversal import yielded
+from treadle.jit.kernel.traversal import readers_of
 from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedForms
 
 _Readers = Mapping[Node, Sequence[Node]]
@@ -43,18 +43,10 @@ def turned_forms(loops: Sequence[Node], nodes: Sequence[Node]) -> CarriedForms:
             )
             if not (is_cast or is_turned) or isinstance(after.operands[0].op, CarriedArg):
                 continue
-            readers = _readers(nodes) if readers is None else readers
+            readers = readers_of(nodes) if readers is None else readers
             form = (_narrow if is_cast else _turned)(loop, state, after, readers)
             if form is not None:
                 found[state] = form
-    return found
-
-
-def _readers(nodes: Sequence[Node]) -> _Readers:
-    found: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for read in (*node.operands, *yielded(node)):
-            found.setdefault(read, []).append(node)
     return found
 
 
