@@ -29,7 +29,7 @@ from treadle.jit.schedule.associative_step import linear_nodes
 from treadle.jit.schedule.dependence import LoopDependence
 from treadle.jit.schedule.loops.facts import LoopFacts, grows, has_lanes
 
-_MIN_LANES, _MAX_NODES, _LANE_BYTES, _PLAIN = 4, 64, 8, 64
+_MIN_LANES, _MAX_NODES, _LANE_BYTES, _PLAIN = 8, 64, 8, 64
 _ROUNDING_SHIFTS = 2
 """The allowed number of additions of a loop invariant, each of which may round the sum."""
 
