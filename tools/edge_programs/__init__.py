@@ -20,6 +20,7 @@
     indexed     elements read and written at numbers that the iterations compute
     picked      a loop in a loop whose cells read a table at numbers made of both counters
     unrolled    several steps an iteration, all alike, or one unlike the others
+    shifts      rows that move by numbers that the iterations compute
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
@@ -42,6 +43,7 @@ from tools.edge_programs.narrow import narrow
 from tools.edge_programs.panels import panels
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
+from tools.edge_programs.shifts import shifts
 from tools.edge_programs.unrolled import unrolled
 
 Results = Mapping[str, int | tuple[str, int]]
@@ -53,6 +55,7 @@ FAMILIES: Mapping[str, Family] = {
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
     "indexed": indexed, "picked": picked, "unrolled": unrolled,
+    "shifts": shifts,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

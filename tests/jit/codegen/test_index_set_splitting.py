@@ -138,6 +138,40 @@ BODIES = {
         none = Slice (x, zero, zero, ax0)
         first = Concat <axis = 0> (none, x, none)
         x1 = Add (first, k)""", 1),
+    "a computed number of rows on top": ("""
+        count = Unsqueeze (i, zero)
+        filled = Expand (k, all)
+        fresh = Slice (filled, zero, count, ax0)
+        left = Sub (rows, count)
+        some = Slice (x, zero, left, ax0)
+        m = Mul (some, k)
+        whole = Concat <axis = 0> (fresh, m)
+        x1 = Sub (whole, x)""", 1),
+    "turned by a computed number of columns": ("""
+        count = Unsqueeze (i, zero)
+        a = Slice (x, zero, count, ax1)
+        b = Slice (x, count, end, ax1)
+        n = Neg (b)
+        turned = Concat <axis = 1> (n, a)
+        x1 = Add (turned, k)""", 1),
+    "two of computed ends that differ": ("""
+        count = Unsqueeze (i, zero)
+        a = Slice (x, zero, count, ax1)
+        b = Slice (x, count, end, ax1)
+        one_way = Concat <axis = 1> (b, a)
+        more = Mul (count, two)
+        c = Slice (x, zero, more, ax1)
+        d = Slice (x, more, end, ax1)
+        other_way = Concat <axis = 1> (d, c)
+        x1 = Sub (one_way, other_way)""", 1),
+    "computed ends in a Concat": ("""
+        count = Unsqueeze (i, zero)
+        some = Slice (x, zero, last, ax0)
+        a = Slice (some, zero, count, ax0)
+        b = Slice (some, count, end, ax0)
+        turned = Concat <axis = 0> (b, a)
+        whole = Concat <axis = 0> (top, turned)
+        x1 = Sub (whole, x)""", 1),
     "sums in it": ("""
         s = ReduceMean <keepdims = 1> (x, ax0)
         some = Slice (x, one, end, ax0)
@@ -154,6 +188,8 @@ def text(body: str) -> str:
       => (float[24,40] a) {{
       {constants}
       half = Constant <value = int64[1] {{20}}> ()
+      rows = Constant <value = int64[1] {{24}}> ()
+      all = Constant <value = int64[2] {{24, 40}}> ()
       eight = Constant <value = int64[1] {{8}}> ()
       ones = Constant <value = int64[2] {{1, 1}}> ()
       lasts = Constant <value = int64[2] {{-1, -1}}> ()

@@ -60,12 +60,16 @@ from treadle.jit.kernel.ir import (
     static_shape,
 )
 from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.index_set_splitting import operand_at
 from treadle.jit.schedule.storage import Storage
 
 
 def emit_block(context: CodegenContext, block: Block, stacked: Stacked) -> None:
     """Emit every node of the block; elements that an iteration stacks are written there too."""
+    written = {*context.schedule.epilogues.values()}
     for step in context.schedule.steps_of(block):
+        if step in written:
+            continue
         if isinstance(step, Nest):
             with _own_blocks(context, step):
                 emit_nest(context, step, stacked)
@@ -191,13 +195,9 @@ def _join(context: CodegenContext, node: Node) -> None:
 
 def _piece(context: CodegenContext, node: Node, axis: int, index: Sequence[int]) -> Any:
     at = index[axis]
-    for operand in node.operands:
-        extent = operand.shape[axis]
-        assert isinstance(extent, int), "a Concat in registers needs a static extent along its axis"
-        if at < extent:
-            return context.access.read(operand, (*index[:axis], at, *index[axis + 1 :]))
-        at -= extent
-    raise AssertionError("an index beyond the operands of a Concat")
+    operand, first = operand_at(node, at, at + 1)
+    assert isinstance(first, int), "a Concat in registers needs operands at known places"
+    return context.access.read(operand, (*index[:axis], at - first, *index[axis + 1 :]))
 
 
 def _part(context: CodegenContext, node: Node) -> None:

@@ -40,6 +40,7 @@ from treadle.jit.kernel.ir import (
     op_of,
     static_shape,
 )
+from treadle.jit.schedule.index_set_splitting import SplitPoint, moved, operand_at
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, in_same_order
 from treadle.jit.schedule.storage import Storage, StorageMap
 
@@ -64,7 +65,7 @@ class ElementAccess:
     chains: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
     packed: dict[Node, Buffer] = field(default_factory=dict)
     is_packed: dict[Node, Any] = field(default_factory=dict)
-    bounds: dict[Index, tuple[int, int]] = field(default_factory=dict)
+    bounds: dict[Index, tuple[SplitPoint, SplitPoint]] = field(default_factory=dict)
     anew: frozenset[Node] = frozenset()
     _memo: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
 
@@ -97,6 +98,16 @@ class ElementAccess:
         if extent.source is None or extent in self.exact:
             return self.slots.extent(extent)
         return self.scalar(extent.source)
+
+    def point(self, point: SplitPoint) -> Index:
+        """A point at which a nest is split as an index."""
+        if isinstance(point, int):
+            return point
+        result: Index = point.offset
+        for dim, step in point.terms:
+            assert isinstance(dim, SymbolicDim), "a point that is no sum of extents"
+            result = self.builder.add(result, self.builder.multiply(self.extent(dim), step))
+        return result
 
     def shape(self, node: Node) -> tuple[Index, ...]:
         """The shape of a node as indices."""
@@ -199,17 +210,13 @@ class ElementAccess:
 
     def _piece(self, node: Node, axis: int, index: tuple[Index, ...]) -> Any:
         """An element of a Concat, from the only operand that the index's bounds allow."""
-        at, first = index[axis], 0
+        at = index[axis]
         low, end = (at, at + 1) if isinstance(at, int) else self.bounds[at]
-        for operand in node.operands:
-            last = first + static_shape(operand)[axis]
-            if low < last:
-                break
-            first = last
-        assert end <= last, "an index in two operands of a Concat"
-        own = self._once((at, first), partial(self.builder.add, at, -first))
-        if not isinstance(own, int):
-            self.bounds[own] = low - first, end - first
+        operand, first = operand_at(node, low, end)
+        start = self.builder.multiply(self.point(first), -1)
+        own = self._once((at, first), partial(self.builder.add, at, start))
+        if not isinstance(own, int) and isinstance(first, int):
+            self.bounds[own] = moved(low, -first), moved(end, -first)
         return self.read(operand, (*index[:axis], own, *index[axis + 1 :]))
 
     def _taken(self, node: Node, axis: int, index: tuple[Index, ...]) -> Any:

@@ -7,6 +7,7 @@ nest, `schedule/layouts/reused_memory.py` which take over the memory of another 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices
@@ -15,6 +16,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.iteration_space import each_index, each_position
 from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
+from treadle.jit.codegen.ops.reduce import emit_reduce
 from treadle.jit.codegen.parallel import split_nest
 from treadle.jit.codegen.steps.step_function import emit_nest_once
 from treadle.jit.kernel.ir import Loop, Node
@@ -38,7 +40,12 @@ def emit_nest(context: CodegenContext, nest: Nest, stacked: Stacked) -> None:
     is_apart = any(is_swapped(context, b) for node in nest.nodes for b in targets[node])
     found = context.schedule.parallelism_of(nest)
     with timed_nest(context, nest), outlined(context, when=is_apart):
-        emit_nest_once(context, nest, targets, found, lambda: _write(context, nest, found, targets))
+        epilogue = context.schedule.epilogues.get(nest)
+        if epilogue is not None:
+            emit_reduce(context, epilogue, partial(_element, context, nest.nodes, targets))
+        else:
+            emit = partial(_write, context, nest, found, targets)
+            emit_nest_once(context, nest, targets, found, emit)
     context.access.buffers.update({node: targets[node][0] for node in nest.nodes if node in kept})
 
 

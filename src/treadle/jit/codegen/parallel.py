@@ -156,7 +156,7 @@ def split_nest(
     write: Callable[[tuple[Index, ...]], None],
 ) -> None:
     """Run a function for every index of each piece, as in `parallel_indices`."""
-    shape = [places[-1] for places in found]
+    shape = [context.access.point(places[-1]) for places in found]
     axis = loops.chunk.axis if loops.chunk else loops.shared_axis or 0
     with (
         long_axis_in_chunks(context, shape, loops.chunk) as (_, start_of_chunk, extents),
@@ -172,9 +172,9 @@ def split_nest(
                 return
             places = found[len(index)]
             for bounds in pairwise(places):
-                start, end = bounds
+                start, end = map(context.access.point, bounds)
                 if len(index) == axis:
-                    start = context.builder.most(first, start) if start else first
+                    start = first if start == 0 else context.builder.most(first, start)
                     end = context.builder.least(last, end)
                 length = context.builder.add(end, context.builder.multiply(-1, start))
                 is_row = len(index) == len(found) - 1 and isinstance(length, int)

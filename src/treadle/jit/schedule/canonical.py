@@ -8,6 +8,7 @@
     several equal steps an iteration   one of them an iteration
     rows collected in carried arrays   stacked outputs
     sums of products with a matrix     matrix products
+    rows times computed matrices       sums of products
     whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
     int(c) * a + (1 - int(c)) * b      where(c, a, b)
     where(c, scatter(s, ...), s)       a scatter of what c chooses
@@ -67,6 +68,7 @@ from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 from treadle.jit.schedule.algebra.loop_fission import with_split_loops
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
+from treadle.jit.schedule.algebra.row_products import with_row_products
 from treadle.jit.schedule.algebra.row_reductions import with_row_reductions
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
@@ -81,8 +83,9 @@ from treadle.jit.schedule.takes_to_slices import with_scan_slices
 _PASSES = (
     with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
-    with_contractions, with_whole_choices, with_conditional_scatters, with_narrow_numbers,
-    with_remainder_tests, with_float_divisions, with_row_reductions, with_joint_extremes,
+    with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
+    with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
+    with_joint_extremes,
     with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
     with_plain_updates, with_hoisted_guards, with_scan_slices, with_plain_items,
     with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,

@@ -121,11 +121,12 @@ def _read(places: StorageMap, nodes: Sequence[Node], computed: set[Node]) -> flo
 def _read_by(node: Node) -> Sequence[Node]:
     """The operands that an element is computed from.
 
-    For a Concat one of them, usually the largest.
+    For a Concat one of them, usually the largest: the last of those whose extents are computed.
     """
     if not isinstance(node.op, Concat):
         return node.operands
-    return [max(node.operands, key=lambda each: each.size)]
+    open_ones = [each for each in node.operands if not each.is_static]
+    return open_ones[-1:] or [max(node.operands, key=lambda each: each.size)]
 
 
 def _function(node: Node) -> float:

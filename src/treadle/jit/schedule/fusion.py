@@ -120,6 +120,9 @@ class _Fusion:
             self.cut[node] = own
         if mine is not None and not self._fits([*mine, node]):
             mine = self._divided(mine)
+            if mine is not None and own is not None and not self._fits([*mine, node]):
+                self._close(mine)
+                mine = None
         if mine is None:
             mine = []
         self.row[node] = self._row(node)

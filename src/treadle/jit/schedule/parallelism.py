@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import prod
 
 from treadle.jit.kernel.ir import (
@@ -29,6 +28,7 @@ from treadle.jit.schedule.cost_model import (
     widest,
 )
 from treadle.jit.schedule.fusion import Nest
+from treadle.jit.schedule.index_set_splitting import known_widths
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
 from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
@@ -178,7 +178,7 @@ def _with_whole_vectors(
     """The same with what the rows of its pieces leave beside whole vectors in a vector, too."""
     assert nest.pieces is not None, "a nest that is not split"
     lanes = vector_bytes // widest(nest.nodes)
-    lengths = [end - start for start, end in pairwise(nest.pieces[-1])]
+    lengths = known_widths(nest.pieces)
     overlapped = replace(found, overlapped=lanes if is_apart else 0)
     if any(len(overlapped.spans(length)) > 1 for length in lengths):
         return overlapped

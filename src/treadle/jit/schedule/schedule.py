@@ -15,6 +15,7 @@
     parallelism   for each nest and reduction its vectors, and the axis that threads share
     products      the way in which each product runs, and what threads share of it
     forms         the form of each reduction, and search for the best items
+    epilogues     reductions that run in the nest that computes their operand
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
@@ -39,7 +40,8 @@ from treadle.jit.schedule.carried_storage import (
     without_double_buffers,
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
-from treadle.jit.schedule.fusion import Step, fused_steps
+from treadle.jit.schedule.epilogues import epilogue_form, epilogues
+from treadle.jit.schedule.fusion import Nest, Step, fused_steps
 from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
 from treadle.jit.schedule.layouts.memory_order import (
     OWN_MEMORY,
@@ -93,6 +95,7 @@ class Schedule:
     parallelism: Mapping[Step, Parallelism]
     products: Mapping[Node, ProductSchedule]
     forms: Mapping[Node, StepForm]
+    epilogues: Mapping[Nest, Node]
     thresholds: Mapping[Block, int]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
@@ -190,6 +193,12 @@ def schedule_kernel(
     parallelism = _parallelism(
         blocks, thresholds, order, target.vector_bytes, forms, divided, reused.taken
     )
+    functions = step_functions(
+        blocks, parallelism, storage, set(_tiled(loops)), is_profiled=kernel.is_profiled
+    )
+    within = epilogues(blocks.values(), storage, forms, parallelism, functions.once)
+    within = {} if kernel.is_profiled else within
+    forms |= {node: epilogue_form(forms[node]) for node in within.values()}
     packed = packings(kernel, blocks, order, distributed, target)
     products = product_schedules(thresholds, order, packed, distributed, target)
     strategies = {node: of.strategy for node, of in loops.items()}
@@ -211,11 +220,10 @@ def schedule_kernel(
         parallelism,
         products,
         forms,
+        within,
         thresholds,
         reassociated(facts.values()),
-        step_functions(
-            blocks, parallelism, storage, set(_tiled(loops)), is_profiled=kernel.is_profiled
-        ),
+        functions,
         timings(kernel, every, storage, times, strategies, target),
         kernel,
         target.vector_bytes,

@@ -91,7 +91,8 @@ def _nests(steps: Sequence[Step], loop: Loop | None, schedule: Schedule) -> Iter
         elif step in schedule.products:
             yield _line("product", [words_of([step])], schedule.products[step].words(), timed)
         elif step in schedule.forms:
-            words = words_of([step]), *schedule.forms[step].words()
+            nest = ["in the nest before it"] * (step in schedule.epilogues.values())
+            words = words_of([step]), *schedule.forms[step].words(), *nest
             yield _line(_KINDS[type(step.op)], words, _loops(step, schedule), timed)
         elif schedule.order.is_read_in_place(step):
             yield f"read in the memory of the data: {words_of([step])}"

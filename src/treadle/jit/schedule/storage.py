@@ -38,7 +38,11 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.traversal import all_nodes, is_run_once, stack_of, yielded
 from treadle.jit.kernel.view_bounds import keeps_order
-from treadle.jit.schedule.index_set_splitting import are_few, split_concats
+from treadle.jit.schedule.index_set_splitting import (
+    has_computed_ends,
+    is_split_with,
+    reads_few_pieces,
+)
 from treadle.jit.schedule.layouts.updated_tables import updated_tables
 from treadle.jit.schedule.layouts.windows import filters_windows
 from treadle.jit.schedule.nest_size import (
@@ -230,29 +234,27 @@ def _is_read_in_pieces(
     the operands again, so none of these is computed.
     """
     own = dict.fromkeys(readers.get(join, ()))
-    if not own or join in results or not _is_static(join) or join.size <= MAX_SCALARS_PER_VALUE:
+    if not own or join in results or (join.is_static and join.size <= MAX_SCALARS_PER_VALUE):
         return False
     if any(reader.home is not join.home for reader in own):
         return False
     if len(own) > 1 and any(_is_computed(operand) for operand in join.operands):
         return False
-    (first, *others) = own
+    first = next(iter(own))
     if isinstance(first.op, Concat):
-        return not others and storage_of[first] is Storage.INLINE
+        return is_split_with(join, first, readers) and storage_of[first] is Storage.INLINE
 
     def is_inline(node: Node) -> bool:
         if node in storage_of:
             return isinstance(node.op, Concat) and storage_of[node] is Storage.INLINE
-        is_inner = isinstance(node.op, Concat) and node.shape != join.shape
-        return node is join or (is_inner and _is_static(node) and len(readers[node]) == 1)
+        return node is join or is_split_with(node, join, readers)
 
     alone = cost_of_following(join, readers)
     for reader in own:
         is_own = isinstance(reader.op, Elementwise) and reader.shape == join.shape
         if not is_own or storage_of[reader] is not Storage.NEST:
             return False
-        found = split_concats([reader], is_inline)
-        if found is None or not are_few(found, alone):
+        if not reads_few_pieces(reader, is_inline, alone):
             return False
     return True
 
@@ -260,10 +262,6 @@ def _is_read_in_pieces(
 def _is_computed(node: Node) -> bool:
     """Whether a node may be computed by those that read it."""
     return isinstance(node.op, Elementwise | Reduce | Concat | Iota)
-
-
-def _is_static(join: Node) -> bool:
-    return all(each.is_static for each in (join, *join.operands))
 
 
 def _takes_inline(node: Node, reader: Node, storage_of: Mapping[Node, Storage]) -> bool:
@@ -370,7 +368,9 @@ def _has_many_rows(product: Node) -> bool:
 
 
 def _is_much(node: Node) -> bool:
-    """Whether few elements take so much work that it must be a loop."""
+    """Whether few elements take so much work, or have such places, that they must be a loop."""
+    if isinstance(node.op, Concat):
+        return has_computed_ends(node)
     if isinstance(node.op, Reduce):
         source = node.operands[0]
         return node.size > 1 and source.is_static and source.size > MAX_UNROLLED_ELEMENTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import product
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir as llvm
 
 from treadle.jit.codegen.allocation import allocate
+from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
@@ -25,74 +26,106 @@ from treadle.jit.schedule.steps.chunks import divided_axis
 from treadle.jit.schedule.steps.forms import PARTIAL_SUMS, Form, StepForm
 from treadle.jit.schedule.storage import Storage
 
+Visit = Callable[[tuple[Index, ...]], None]
+"""Called for each element of the operand, once it is read."""
 
-def emit_reduce(context: CodegenContext, node: Node) -> None:
-    """The reduction, into registers or memory, in the form that the schedule says."""
-    op, t, found = op_of(node, Reduce), context.access, context.schedule.form_of(node)
-    if t.storage_of(node) is Storage.REGISTERS:
+
+def _ignored(_index: tuple[Index, ...]) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Reduction:
+    """A reduction that is emitted in a form."""
+
+    context: CodegenContext
+    node: Node
+    form: StepForm
+    visit: Visit
+
+    @property
+    def op(self) -> Reduce:
+        """The operation."""
+        return op_of(self.node, Reduce)
+
+    @property
+    def over(self) -> list[Index]:
+        """The extents of the reduced axes."""
+        shape = self.node.operands[0].shape
+        return [self.context.access.extent(shape[axis]) for axis in self.op.axes]
+
+    def read(self, index: tuple[Index, ...]) -> Any:
+        """An element of the operand."""
+        return self.context.access.read(self.node.operands[0], index)
+
+    def combined(self, left: Any, right: Any) -> Any:
+        """Two elements or results in one."""
+        return combine(self.context.builder, self.op.function, self.node.dtype, left, right)
+
+    @property
+    def neutral(self) -> Any:
+        """The result of no elements."""
+        return neutral(self.op.function, self.node.dtype)
+
+
+def emit_reduce(context: CodegenContext, node: Node, visit: Visit = _ignored) -> None:
+    """The reduction, into registers or memory, in the form that the schedule says.
+
+    `visit` is called for each element of the operand that is added to its row, or by itself.
+    """
+    found, access = _Reduction(context, node, context.schedule.form_of(node), visit), context.access
+    if access.storage_of(node) is Storage.REGISTERS:
         indices = product(*map(range, static_shape(node)))
-        t.keep(node, [_one(context, node, op, found, index) for index in indices])
+        access.keep(node, [_one(found, index) for index in indices])
         return
     buffer = allocate(context, node)
-    _FORMS.get(found.form, _each)(context, node, op, buffer, found)
-    t.buffers[node] = buffer
+    _FORMS.get(found.form.form, _each)(found, buffer)
+    access.buffers[node] = buffer
 
 
-def _each(context: CodegenContext, node: Node, op: Reduce, buffer: Any, found: StepForm) -> None:
-    loops = context.schedule.parallelism_of(node)
-    with each_index(context, context.access.shape(node), loops) as own:
-        context.access.store(buffer, own, _one(context, node, op, found, own))
+def _each(found: _Reduction, buffer: Buffer) -> None:
+    access, loops = found.context.access, found.context.schedule.parallelism_of(found.node)
+    with each_index(found.context, access.shape(found.node), loops) as own:
+        access.store(buffer, own, _one(found, own))
 
 
-def _one(
-    context: CodegenContext, node: Node, op: Reduce, found: StepForm, kept: Sequence[Index]
-) -> Any:
-    if found.form in _WRITTEN:
-        return _written(context, node, op, found, kept)
-    over = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
-    if found.in_blocks:
-        polls = found.chunk is not None
-        sum_of = partial(_block_sum, context, node, op, found, kept)
-        return summed_in_blocks(context, node.dtype, over, sum_of, polls=polls)
-    return _accumulated(context, node, op, found, over, [partial(source_index, node, kept)])[0]
+def _one(found: _Reduction, kept: Sequence[Index]) -> Any:
+    if found.form.form in _WRITTEN:
+        return _written(found, kept)
+    if found.form.in_blocks:
+        polls, sum_of = found.form.chunk is not None, partial(_block_sum, found, kept)
+        return summed_in_blocks(found.context, found.node.dtype, found.over, sum_of, polls=polls)
+    return _accumulated(found, found.over, [partial(source_index, found.node, kept)])[0]
 
 
 def _block_sum(
-    context: CodegenContext,
-    node: Node,
-    op: Reduce,
-    found: StepForm,
+    found: _Reduction,
     kept: Sequence[Index],
     around: Sequence[Index],
     first: Index,
     count: Index,
 ) -> Any:
     def index_in_block(inner: Sequence[Index]) -> tuple[Index, ...]:
-        return source_index(node, kept, (*around, context.builder.add(first, inner[0])))
+        moved = found.context.builder.add(first, inner[0])
+        return source_index(found.node, kept, (*around, moved))
 
-    part = replace(found, chunk=None)  # a safepoint stands before each block
-    return _accumulated(context, node, op, part, [count], [index_in_block])[0]
+    part = replace(found, form=replace(found.form, chunk=None))  # each block has a safepoint
+    return _accumulated(part, [count], [index_in_block])[0]
 
 
-def _neighbours(
-    context: CodegenContext, node: Node, op: Reduce, buffer: Any, found: StepForm
-) -> None:
+def _neighbours(found: _Reduction, buffer: Buffer) -> None:
     """The elements along the short last axis of the result together: one pass over the operand."""
+    context, node = found.context, found.node
     *shape, last = context.access.shape(node)
     assert isinstance(last, int)
-    loops = context.schedule.parallelism_of(node)
-    over = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
-    with each_index(context, shape, loops) as own:
+    with each_index(context, shape, context.schedule.parallelism_of(node)) as own:
         places = [partial(source_index, node, (*own, k)) for k in range(last)]
-        for k, total in enumerate(_accumulated(context, node, op, found, over, places)):
+        for k, total in enumerate(_accumulated(found, found.over, places)):
             context.access.store(buffer, (*own, k), total)
 
 
 def _accumulated(
-    context: CodegenContext,
-    node: Node,
-    op: Reduce,
-    found: StepForm,
+    found: _Reduction,
     over: Sequence[Index],
     places: Sequence[Callable[[Sequence[Index]], tuple[Index, ...]]],
 ) -> list[Any]:
@@ -100,44 +133,40 @@ def _accumulated(
 
     LLVM vectorizes the loop.
     """
-    t, function, dtype = context.access, op.function, node.dtype
-    type_ = register_type(dtype)
-    totals = [context.builder.variable(type_, neutral(function, dtype)) for _ in places]
-    hints = ("unroll.disable",) if found.in_vectors else ()
+    context, type_ = found.context, register_type(found.node.dtype)
+    totals = [context.builder.variable(type_, found.neutral) for _ in places]
+    hints = ("unroll.disable",) if found.form.in_vectors else ()
     with (
-        long_axis_in_chunks(context, over, found.chunk) as (axis, first, extents),
+        long_axis_in_chunks(context, over, found.form.chunk) as (axis, first, extents),
         context.builder.nest(extents, hints) as inner,
-        t.scope(),
+        context.access.scope(),
     ):
         index = moved_along(context, inner, axis, first)
         for total, place in zip(totals, places, strict=True):
-            element = t.read(node.operands[0], place(index))
+            element = found.read(place(index))
             before = context.builder.builder.load(total, typ=type_)
-            context.builder.builder.store(
-                combine(context.builder, function, dtype, before, element), total
-            )
+            context.builder.builder.store(found.combined(before, element), total)
+            found.visit(place(index))
     return [context.builder.builder.load(total, typ=type_) for total in totals]
 
 
-def _written(
-    context: CodegenContext, node: Node, op: Reduce, found: StepForm, kept: Sequence[Index]
-) -> Any:
+def _written(found: _Reduction, kept: Sequence[Index]) -> Any:
     """The terms written out: as one vector, or combined in parts and these by pairs."""
-    over = (range(static_shape(node.operands[0])[axis]) for axis in op.axes)
-    indices = (source_index(node, kept, inner) for inner in product(*over))
-    elements = [context.access.read(node.operands[0], index) for index in indices]
-    if found.form is Form.VECTOR:
+    context, node, function = found.context, found.node, found.op.function
+    over = (range(static_shape(node.operands[0])[axis]) for axis in found.op.axes)
+    elements = [found.read(source_index(node, kept, inner)) for inner in product(*over)]
+    if found.form.form is Form.VECTOR:
         return _added(context, elements)
 
     def combined(left: Any, right: Any) -> Any:
         types = (node.dtype, node.dtype), node.dtype
-        return functions.apply(context.builder, op.function, *types, left, right)
+        return functions.apply(context.builder, function, *types, left, right)
 
-    parts = PARTIAL_SUMS if found.form is Form.PARTS else 1
+    parts = PARTIAL_SUMS if found.form.form is Form.PARTS else 1
     sums = [reduce(combined, elements[k::parts]) for k in range(min(parts, len(elements)))]
     while len(sums) > 1:
         sums = [combined(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
-    return sums[0] if sums else neutral(op.function, node.dtype)
+    return sums[0] if sums else found.neutral
 
 
 def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
@@ -151,20 +180,21 @@ def _added(context: CodegenContext, elements: Sequence[Any]) -> Any:
     return b.call(add, [llvm.Constant(type_, -0.0), whole], fastmath=("reassoc",))
 
 
-def _by_rows(context: CodegenContext, node: Node, op: Reduce, buffer: Any, form: StepForm) -> None:
+def _by_rows(found: _Reduction, buffer: Buffer) -> None:
     """Reduced axes outside, the result's inside: whole rows are added, several at a time.
 
     Threads share the result by parts.
     """
-    shape, found = context.access.shape(node), context.schedule.parallelism_of(node)
+    context = found.context
+    shape, loops = context.access.shape(found.node), context.schedule.parallelism_of(found.node)
     axis = divided_axis(shape)
     with (
-        long_axis_in_chunks(context, shape, found.chunk) as (_axis, start, extents),
-        parallel_nest(context, extents[axis], found, size=extents) as (first, count),
+        long_axis_in_chunks(context, shape, loops.chunk) as (_axis, start, extents),
+        parallel_nest(context, extents[axis], loops, size=extents) as (first, count),
     ):
         own = (*extents[:axis], count, *extents[axis + 1 :])
         moved = partial(moved_along, context, axis=axis, first=context.builder.add(start, first))
-        _add_all(context, node, op, buffer, _Part(own, moved), form.together)
+        _add_all(found, buffer, _Part(own, moved))
 
 
 class _Part(NamedTuple):
@@ -174,42 +204,39 @@ class _Part(NamedTuple):
     place: Callable[[Sequence[Index]], tuple[Index, ...]]
 
 
-def _add_all(
-    context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part, together: int
-) -> None:
-    *outer, last = [context.access.extent(node.operands[0].shape[axis]) for axis in op.axes]
-    w = context.builder
+def _add_all(found: _Reduction, buffer: Buffer, part: _Part) -> None:
+    *outer, last = found.over
+    w, together = found.context.builder, found.form.together
     with w.nest(part.shape) as index:
-        context.access.store(buffer, part.place(index), neutral(op.function, node.dtype))
+        found.context.access.store(buffer, part.place(index), found.neutral)
     full, rest = w.split(last, together)
     with w.nest(outer) as around:
         if full != 0:
             with w.range(full) as number:
                 first = w.multiply(number, together)
                 rows = [(*around, w.add(first, k)) for k in range(together)]
-                _add_rows(context, node, op, buffer, part, rows)
+                _add_rows(found, buffer, part, rows)
         if not isinstance(rest, int):
             done = w.multiply(full, together)
             with w.range(rest) as number:
-                _add_rows(context, node, op, buffer, part, [(*around, w.add(done, number))])
+                _add_rows(found, buffer, part, [(*around, w.add(done, number))])
         elif rest:
             rows = [(*around, full * together + k) for k in range(rest)]
-            _add_rows(context, node, op, buffer, part, rows)
+            _add_rows(found, buffer, part, rows)
 
 
-def _add_rows(
-    context: CodegenContext, node: Node, op: Reduce, buffer: Any, part: _Part, rows: Sequence[Any]
-) -> None:
-    t, args = context.access, (op.function, node.dtype)
-    with context.builder.nest(part.shape) as own, t.scope():
+def _add_rows(found: _Reduction, buffer: Buffer, part: _Part, rows: Sequence[Any]) -> None:
+    access = found.context.access
+    with found.context.builder.nest(part.shape) as own, access.scope():
         index = part.place(own)
-        values = [t.read(node.operands[0], source_index(node, index, row)) for row in rows]
+        places = [source_index(found.node, index, row) for row in rows]
+        values = [found.read(place) for place in places]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=False)
-            values = [combine(context.builder, *args, *pair) for pair in pairs] + values[
-                len(values) & ~1 :
-            ]
-        t.store(buffer, index, combine(context.builder, *args, t.load(buffer, index), values[0]))
+            values = [found.combined(*pair) for pair in pairs] + values[len(values) & ~1 :]
+        access.store(buffer, index, found.combined(access.load(buffer, index), values[0]))
+        for place in places:
+            found.visit(place)
 
 
 _FORMS = {Form.NEIGHBOURS: _neighbours, Form.ROWS: _by_rows}

@@ -23,6 +23,7 @@ from treadle.jit.kernel.ir import (
     Node,
     Number,
     SymbolicDim,
+    op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied
 from treadle.jit.kernel.rewrite import Rules, rewrite_pass
@@ -49,7 +50,7 @@ def with_equal_extents(kernel: Kernel) -> Rules | None:
         if isinstance(guard.op, Guard) and guard.operands[0].op == Elementwise("equal"):
             first, second = sorted(guard.operands[0].operands, key=lambda each: place[each])
             is_here = second.home is guard.home and isinstance(second.op, Elementwise)
-            known = dims.get(first) or _number(first, second)
+            known = dims.get(first) or _number(first)
             if is_here and second not in pairs and known is not None and second in dims:
                 pairs[second] = _Pair(guard, guard.operands[0], known)
     if not pairs:
@@ -58,14 +59,10 @@ def with_equal_extents(kernel: Kernel) -> Rules | None:
     return {Elementwise: writer.elementwise, Guard: writer.guard}
 
 
-def _number(node: Node, extent: Node) -> int | None:
-    """The number that an extent must be; None if it is none.
-
-    A sum is the extent of parts, which stay open: a knapsack takes 1.07 of the time with it known.
-    """
-    if not isinstance(node.op, Constant) or node.shape or extent.op == Elementwise("add"):
-        return None
-    return max(int(node.op.array.item()), 0)
+def _number(node: Node) -> int | None:
+    """The number that an extent must be; None if it is none."""
+    is_number = isinstance(node.op, Constant) and not node.shape
+    return max(int(op_of(node, Constant).array.item()), 0) if is_number else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
