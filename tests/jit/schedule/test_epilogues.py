@@ -9,7 +9,7 @@ from tests.jit.kernel_text import kernel_of, names_of
 from tests.jit.native import check
 from treadle.jit.kernel.ir import MatMul, Reduce
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.algebra.row_products import with_row_products
+from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.toolchain.llvm import host_target
 

@@ -50,10 +50,8 @@ from treadle.jit.schedule.algebra.collected_outputs import with_stacked_outputs
 from treadle.jit.schedule.algebra.columns_apart import with_columns_apart
 from treadle.jit.schedule.algebra.conditional_scatters import with_conditional_scatters
 from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
-from treadle.jit.schedule.algebra.contractions import with_contractions
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
-from treadle.jit.schedule.algebra.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
@@ -67,9 +65,11 @@ from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 from treadle.jit.schedule.algebra.loop_fission import with_split_loops
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
+from treadle.jit.schedule.algebra.reductions.contractions import with_contractions
+from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
+from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
+from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
-from treadle.jit.schedule.algebra.row_products import with_row_products
-from treadle.jit.schedule.algebra.row_reductions import with_row_reductions
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects

@@ -108,7 +108,7 @@ def _point(extent: Number) -> SplitPoint:
 
 
 def moved(point: SplitPoint, offset: int) -> SplitPoint:
-    """A point that lies so many elements behind another one."""
+    """A point `offset` elements behind another one."""
     return point + offset if isinstance(point, int) else point.plus(AffineIndex(offset))
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.jit.kernel_text import kernel_of
 from tests.jit.native import WORDS, check
 from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.schedule.algebra.row_reductions import with_row_reductions
+from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
 
 COUNT = """kernel
   %m0: bool[ROWS,64] = input 0
