@@ -40,7 +40,6 @@ from treadle.jit.schedule.carried_storage import (
     without_double_buffers,
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
-from treadle.jit.schedule.epilogues import epilogue_form, epilogues
 from treadle.jit.schedule.fusion import Nest, Step, fused_steps
 from treadle.jit.schedule.layouts.concat_operands import ConcatOperands, concat_operands
 from treadle.jit.schedule.layouts.memory_order import (
@@ -67,6 +66,7 @@ from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
 from treadle.jit.schedule.steps.copies import Copy, computed_copy, copy_of, move_of
+from treadle.jit.schedule.steps.epilogues import epilogue_form, epilogues
 from treadle.jit.schedule.steps.forms import StepForm, form_of
 from treadle.jit.schedule.steps.products import Panels, ProductSchedule, product_schedules
 from treadle.jit.schedule.steps.step_functions import StepFunctions, step_functions

@@ -1,1 +1,1 @@
-"""Algebra of reductions and products: sums that are products, products that are sums, in which order."""
+"""Algebra of reductions and products: sums that are products, and products that are sums."""
