@@ -3,8 +3,8 @@
     x[1,k] @ M[k,n], M = a * S + u     =     add over k of x[k,1] * M[k,n]
 
 Each element of the matrix is used once, so it is multiplied and added where it is computed
-(`schedule/steps/epilogues.py`): the states of linear attention are read from memory once. Declines for
-small matrices, which registers hold, and for short rows.
+(`schedule/steps/epilogues.py`): the states of linear attention are read from memory once. Declines
+for small matrices, which registers hold, and for short rows.
 """
 
 from __future__ import annotations
