@@ -1,10 +1,24 @@
-"""Which element of an operand a view, a Concat or a broadcast reads."""
+"""Which element of an operand a view, a Concat or a broadcast reads; extents of two parts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.jit.kernel.ir import Axis, Concat, Node, Number, View, op_of
+from treadle.jit.kernel.ir import (
+    Axis,
+    Concat,
+    Constant,
+    DimOf,
+    Elementwise,
+    InputDim,
+    Node,
+    Number,
+    View,
+    op_of,
+)
+
+_LEAST = -(2**62)
+"""An extent less a number above this does not wrap around."""
 
 
 def part_of_concat(
@@ -90,3 +104,20 @@ def keeps_order(view: Node) -> bool:
     ]
     long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
     return read == long
+
+
+def whole_of(part: Node, rest: Node) -> Node | None:
+    """The number that has these parts, b and a - b, also where these wrap around; else None."""
+    is_rest = rest.op == Elementwise("sub") and rest.operands[1] is part
+    return rest.operands[0] if is_rest else None
+
+
+def is_rest_of_extent(node: Node) -> bool:
+    """Whether it is n - min(n, c) for an extent n, and so never negative."""
+    if node.op != Elementwise("sub") or not isinstance(node.operands[0].op, InputDim | DimOf):
+        return False
+    whole, part = node.operands
+    if part.op != Elementwise("min") or whole not in part.operands:
+        return False
+    (other,) = (each for each in part.operands if each is not whole)
+    return isinstance(other.op, Constant) and int(other.op.array.item()) > _LEAST
