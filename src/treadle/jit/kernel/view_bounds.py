@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from treadle.jit.kernel.ir import (
     Axis,
@@ -29,16 +30,31 @@ def part_of_concat(
         return None
     along = node.op.axis
     bounds = axis_bounds(axes[along], shape)
-    first = 0
+    first: Number = 0
     for operand in node.operands:
         extent = operand.shape[along]
-        if bounds is None or not isinstance(extent, int):
+        if _is_whole(axes[along], shape, first, extent):
+            return operand, [
+                replace(axis, offset=0) if k == along else axis for k, axis in enumerate(axes)
+            ]
+        if not isinstance(extent, int) and first == 0:
+            first = extent
+            continue
+        if bounds is None or not isinstance(first, int) or not isinstance(extent, int):
             return None
         if first <= bounds[0] and bounds[1] < first + extent:
             moved = Axis(bounds[2] - first, axes[along].terms)
             return operand, [moved if k == along else axis for k, axis in enumerate(axes)]
         first += extent
     return None
+
+
+def _is_whole(axis: Axis, shape: Sequence[Number], first: Number, extent: Number) -> bool:
+    """Whether a view reads all items of an operand in order, which begins at `first`."""
+    if axis.offset != first or len(axis.terms) != 1:
+        return False
+    ((number, step),) = axis.terms
+    return step == 1 and shape[number] == extent
 
 
 def axis_bounds(axis: Axis, shape: Sequence[Number]) -> tuple[int, int, int] | None:
