@@ -277,7 +277,7 @@ class _Writer:
 def _with_axis(
     shape: Shape, stack: Stack, extent: Number, rebuild: Rebuild | None = None
 ) -> tuple[Number, ...]:
-    """The shape of so many stacked elements; `rebuild` has the extents of the new kernel."""
+    """The shape of `extent` stacked elements; `rebuild` has the extents of the new kernel."""
     known = [extent if rebuild is None else rebuild.number(extent) for extent in shape]
     return (*known[: stack.axis], extent, *known[stack.axis :])
 
