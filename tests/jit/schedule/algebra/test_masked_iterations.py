@@ -170,3 +170,45 @@ def test_one_kernel_for_all_lengths(rng) -> None:
     (made,) = outcomes(session)
     assert isinstance(made, CompiledKernel)
     assert sum(isinstance(node.op, Loop) for node in all_nodes(made.kernel.main)) == 2
+
+
+def test_few_rows_that_are_joined_are_in_memory(rng) -> None:
+    text = """g (float[8] x, float z, int64 m) => (float[8] all, float[8] more) {
+      n = Constant <value = int64 {8}> ()
+      last, all = Loop (n, "", z) <body = f (int64 i, bool go, float s)
+        => (bool on, float t, float y) {
+        on = Identity (go)
+        row = Gather (x, i)
+        c = Less (i, m)
+        u = Sub (row, s)
+        t = Where (c, u, s)
+        y = Mul (u, u)
+      }>
+      more = Add (all, x)
+    }"""
+    x = rng.integers(-9, 9, 8).astype(np.float32)
+    check(text, *({"x": x, "z": np.float32(2), "m": np.array(m)} for m in (0, 3, 8)))
+
+
+INNER = """g (int64 n, int64 m, float z) => (float last, float[k] all) {
+  last, all = Loop (n, "", z) <body = f (int64 i, bool go, float s)
+    => (bool on, float t, float y) {
+    on = Identity (go)
+    c = Less (i, m)
+    u = Loop (i, "", s) <body = h (int64 j, bool more, float a) => (bool again, float b) {
+      again = Identity (more)
+      k = Add (i, j)
+      e = Cast <to = 1> (k)
+      d = Sub (e, a)
+      b = Neg (d)
+    }>
+    t = Where (c, u, s)
+    y = Add (u, s)
+  }>
+}"""
+
+
+def test_inner_loops_whose_extents_the_iteration_tells() -> None:
+    for text in (INNER, INNER.replace(", float[k] all", "").replace("last, all", "last, rows")):
+        feeds = ({"n": np.array(n), "m": np.array(m)} for n in (0, 9, 20) for m in (0, 5, 30))
+        check(text, *({**feed, "z": np.float32(2)} for feed in feeds))

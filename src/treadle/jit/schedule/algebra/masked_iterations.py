@@ -190,6 +190,7 @@ class _Writer:
             return {}
         op, builder, keeps = op_of(self.node, Loop), rebuild.builder, truth == self.keeping
         self.truth, self.first, self.extent = truth, first, extent
+        outer = dict(rebuild.dims)
         body = rebuild.write_inside(op.body)
         elements = {number: rebuild.nodes[op.stacks[number].element] for number in self.stacks}
         own = [number for number, element in elements.items() if element.home is body]
@@ -197,13 +198,15 @@ class _Writer:
             number: _repeated(rebuild, element, op.stacks[number], extent)
             for number, element in elements.items() if number not in own
         }  # fmt: skip
-        if keeps and not own and not any(map(may_fail, all_nodes(body))):
+        if keeps and not own and not any(map(_is_needed, all_nodes(body))):
+            rebuild.dims = outer
             return rows
         made = loop_with(rebuild, op, body, *(((), ()) if keeps else ()))
         made = replace(
             made, stacks=tuple(made.stacks[number] for number in own), extent=extent,
             length=None if op.length is None else extent,
         )  # fmt: skip
+        rebuild.dims = outer  # those of the body are others in the other loop
         given = [builder.dim(extent)] if op.has_trip else []
         loop = builder.add(made, self.node.dtype, (), *given, *(() if keeps else self.results))
         for k, state in enumerate(made.states):
@@ -272,6 +275,13 @@ class _Writer:
     def _side(self, branch: Node) -> Sequence[Node]:
         op = op_of(branch, Branch)
         return op.then_results if self._takes_first(branch) else op.otherwise_results
+
+
+def _is_needed(node: Node) -> bool:
+    """Whether a node runs though nothing reads it: it may fail, and is no loop that surely ends."""
+    if isinstance(node.op, Loop) and node.op.is_counted and node.op.extent is not None:
+        return node.op.length not in (None, node.op.extent)
+    return may_fail(node)
 
 
 def _with_axis(
