@@ -21,6 +21,7 @@
     picked      a loop in a loop whose cells read a table at numbers made of both counters
     unrolled    several steps an iteration, all alike, or one unlike the others
     shifts      rows that move by numbers that the iterations compute
+    masked      states that a number of iterations masks, and rows that are stacked and joined
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
@@ -38,6 +39,7 @@ import numpy as np
 from tools.edge_programs.counters import counted, indexed, picked
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
+from tools.edge_programs.masks import masked
 from tools.edge_programs.matrices import chosen, layers, products
 from tools.edge_programs.narrow import narrow
 from tools.edge_programs.panels import panels
@@ -55,7 +57,7 @@ FAMILIES: Mapping[str, Family] = {
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
     "indexed": indexed, "picked": picked, "unrolled": unrolled,
-    "shifts": shifts,
+    "shifts": shifts, "masked": masked,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

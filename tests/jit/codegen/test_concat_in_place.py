@@ -232,3 +232,60 @@ def test_an_operand_written_once_beside_iterations_that_run_together(kept, rng):
     }}"""
     k, m0 = rng.random(24, np.float32), np.float32(0.25)
     check(text, *({"x": rng.random(n, np.float32), "k": k, "m0": m0} for n in (0, 1, 2, 5, 200)))
+
+
+HALVES = """g (float[n] x, float[m] y, float z, int64 cut) => (float[k] all, float last) {
+  zero = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  end = Constant <value = int64[1] {4611686018427387904}> ()
+  at = Reshape (cut, one)
+  head = Slice (x, zero, at, zero, one)
+  tail = Slice (x, at, end, zero, one)
+  s, p = Scan (z, head) <num_scan_inputs = 1, body = f (float a, float i) => (float b, float c) {
+    b = Sub (i, a)
+    c = Identity (b)
+  }>
+  last, q = Scan (s, tail) <num_scan_inputs = 1, scan_output_directions = [DIRECTION],
+    body = g (float a, float i) => (float b, float c) {
+    b = Sub (a, i)
+    c = Add (b, i)
+  }>
+  both = Concat <axis = 0> (p, q, y)
+  all = END (both)
+}"""
+
+
+@pytest.mark.parametrize("direction", ["0", "1"])
+@pytest.mark.parametrize("end", ["Identity", "Neg"])
+def test_stacked_outputs_are_written_into_the_concat(direction, end, rng):
+    text = HALVES.replace("DIRECTION", direction).replace("END", end)
+    for rows in (9, 70, 1, 0, 300):
+        x, y = (rng.integers(-9, 9, size).astype(np.float32) for size in (rows, 5))
+        for cut in (0, 1, 3, 9, 100, -1):
+            check(text, {"x": x, "y": y, "z": np.float32(1), "cut": np.array(cut)})
+
+
+def test_stacked_outputs_in_the_iterations_of_a_loop(rng):
+    text = """g (int64 n, int64 k, float[6] x) => (float[T, A] all) {
+      all = Loop (n, "") <body = f (int64 t, bool go) => (bool on, float[A] rows) {
+        on = Identity (go)
+        one = Constant <value = float {1}> ()
+        p = Loop (k, "") <body = g (int64 i, bool more) => (bool again, float e) {
+          again = Identity (more)
+          j = Cast <to = 1> (i)
+          e = Add (j, one)
+        }>
+        q = Loop (t, "") <body = h (int64 i, bool more) => (bool again, float e) {
+          again = Identity (more)
+          j = Cast <to = 1> (i)
+          e = Exp (j)
+        }>
+        long = Concat <axis = 0> (p, q, x)
+        s = ReduceSum <keepdims = 0> (long)
+        shape = Constant <value = int64[1] {3}> ()
+        rows = Expand (s, shape)
+      }>
+    }"""
+    for n, k in ((0, 3), (1, 0), (4, 5), (4, 80)):
+        feed = {"n": np.array(n), "k": np.array(k), "x": rng.uniform(-1, 1, 6).astype(np.float32)}
+        check(text, feed)

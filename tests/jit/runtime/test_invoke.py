@@ -269,6 +269,34 @@ def test_companions_that_are_large_at_run_time_are_dropped(is_first):
     assert engines == (["interp", "jit", "interp"] if is_first else ["jit"])
 
 
+def test_large_tensors_are_moved_beside_a_loop_by_native_code():
+    text = """g (int64 n, float[300,400] p) => (float[300,400] last, float[300,400] half) {
+      turned = Transpose (p)
+      end = Loop (n, , turned) <body = f (int64 i, bool go, float[400,300] x)
+        => (bool on, float[400,300] next) {
+        on = Identity (go)
+        y = Transpose (x)
+        z = Sub (p, y)
+        next = Transpose (z)
+      }>
+      last = Transpose (end)
+      low, high = Split <axis = 0, num_outputs = 2> (last)
+      wide = Cast <to = 11> (high)
+      again = Cast <to = 1> (wide)
+      half = Concat <axis = 0> (again, low)
+      unread = Transpose (end)
+    }"""
+    p = np.arange(120_000, dtype=np.float32).reshape(300, 400)
+    check(text, *({"n": np.array(n), "p": p} for n in (3, 0, 1)))
+    (region,) = treadle.InferenceSession(HEAD + text).plan.main.regions
+    assert region.engine == "jit"
+    dear = text.replace("Transpose (p)", "Transpose (exp)").replace(
+        "      turned", "      exp = Exp (p)\n      turned"
+    )
+    regions = treadle.InferenceSession(HEAD + dear).plan.main.regions
+    assert [region.engine for region in regions] == ["interp", "jit"]
+
+
 def test_heavy_steps_are_companions_only_with_known_extents():
     text = UNTOLD.replace("long = Mul (p, p)", "long = Softmax (p)")
     engines = [region.engine for region in treadle.InferenceSession(HEAD + text).plan.main.regions]

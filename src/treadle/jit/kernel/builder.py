@@ -41,8 +41,10 @@ from treadle.jit.kernel.view_bounds import (
     broadcast_index,
     element_of_concat,
     is_identity,
+    is_rest_of_extent,
     part_of_concat,
     view_place,
+    whole_of,
 )
 
 _MAX_DEPTH = 6
@@ -230,7 +232,9 @@ class KernelBuilder(NodeBuilder):
             return left + right
         if 0 in (left, right):
             return right if left == 0 else left
-        return self.number(self.map("add", self.dim(left), self.dim(right)))
+        one, other = self.dim(left), self.dim(right)
+        whole = whole_of(one, other) or whole_of(other, one)
+        return self.number(whole or self.map("add", one, other))
 
     def minus(self, left: Number, right: Number) -> Number:
         """The difference, which the caller knows to be nonnegative."""
@@ -272,8 +276,11 @@ class KernelBuilder(NodeBuilder):
         if left is right:
             return left
         for one, other in ((left, right), (right, left)):
-            if other == 0 and isinstance(one, SymbolicDim) and one.source is None:
-                return one if function == "max" else 0
+            if other == 0 and isinstance(one, SymbolicDim):
+                if one.source is None:
+                    return one if function == "max" else 0
+                if function == "max" and is_rest_of_extent(one.source):
+                    return one
         return self.number(self.map(function, self.dim(left), self.dim(right)))
 
     # guards
@@ -377,13 +384,6 @@ class KernelBuilder(NodeBuilder):
                 int(array_of(scalar, what).item()) if is_known else self.cast(scalar, DType.INT64)
             )
         return found
-
-
-def packed(builder: KernelBuilder, node: Node) -> Node:
-    """A contiguous copy of the elements, made where the node is defined."""
-    if isinstance(node.op, Constant | Concat):
-        return node
-    return builder.add(Concat(0), node.dtype, node.shape, node)
 
 
 def extents_of(node: Node) -> tuple[int, ...]:

@@ -1,10 +1,25 @@
-"""Which element of an operand a view, a Concat or a broadcast reads."""
+"""Which element of an operand a view, a Concat or a broadcast reads; extents of two parts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from treadle.jit.kernel.ir import Axis, Concat, Node, Number, View, op_of
+from treadle.jit.kernel.ir import (
+    Axis,
+    Concat,
+    Constant,
+    DimOf,
+    Elementwise,
+    InputDim,
+    Node,
+    Number,
+    View,
+    op_of,
+)
+
+_LEAST = -(2**62)
+"""An extent less a number above this does not wrap around."""
 
 
 def part_of_concat(
@@ -15,16 +30,31 @@ def part_of_concat(
         return None
     along = node.op.axis
     bounds = axis_bounds(axes[along], shape)
-    first = 0
+    first: Number = 0
     for operand in node.operands:
         extent = operand.shape[along]
-        if bounds is None or not isinstance(extent, int):
+        if _is_whole(axes[along], shape, first, extent):
+            return operand, [
+                replace(axis, offset=0) if k == along else axis for k, axis in enumerate(axes)
+            ]
+        if not isinstance(extent, int) and first == 0:
+            first = extent
+            continue
+        if bounds is None or not isinstance(first, int) or not isinstance(extent, int):
             return None
         if first <= bounds[0] and bounds[1] < first + extent:
             moved = Axis(bounds[2] - first, axes[along].terms)
             return operand, [moved if k == along else axis for k, axis in enumerate(axes)]
         first += extent
     return None
+
+
+def _is_whole(axis: Axis, shape: Sequence[Number], first: Number, extent: Number) -> bool:
+    """Whether a view reads all items of an operand in order, which begins at `first`."""
+    if axis.offset != first or len(axis.terms) != 1:
+        return False
+    ((number, step),) = axis.terms
+    return step == 1 and shape[number] == extent
 
 
 def axis_bounds(axis: Axis, shape: Sequence[Number]) -> tuple[int, int, int] | None:
@@ -90,3 +120,20 @@ def keeps_order(view: Node) -> bool:
     ]
     long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
     return read == long
+
+
+def whole_of(part: Node, rest: Node) -> Node | None:
+    """The number that has these parts, b and a - b, also where these wrap around; else None."""
+    is_rest = rest.op == Elementwise("sub") and rest.operands[1] is part
+    return rest.operands[0] if is_rest else None
+
+
+def is_rest_of_extent(node: Node) -> bool:
+    """Whether it is n - min(n, c) for an extent n, and so never negative."""
+    if node.op != Elementwise("sub") or not isinstance(node.operands[0].op, InputDim | DimOf):
+        return False
+    whole, part = node.operands
+    if part.op != Elementwise("min") or whole not in part.operands:
+        return False
+    (other,) = (each for each in part.operands if each is not whole)
+    return isinstance(other.op, Constant) and int(other.op.array.item()) > _LEAST

@@ -1,9 +1,9 @@
-"""Views along one axis: items in order, and an axis in another place."""
+"""Views along one axis: items in order, and an axis in another place; copies without gaps."""
 
 from __future__ import annotations
 
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.ir import Axis, Node, Number
+from treadle.jit.kernel.ir import Axis, Concat, Constant, Node, Number
 
 
 def same(axis: int) -> Axis:
@@ -26,3 +26,10 @@ def moved_axis(builder: KernelBuilder, node: Node, source: int, target: int) -> 
     order.insert(target, source)
     axes = [same(order.index(axis)) for axis in range(len(node.shape))]
     return builder.view(node, [node.shape[axis] for axis in order], axes)
+
+
+def packed(builder: KernelBuilder, node: Node) -> Node:
+    """A contiguous copy of the elements, made where the node is defined."""
+    if isinstance(node.op, Constant | Concat):
+        return node
+    return builder.add(Concat(0), node.dtype, node.shape, node)

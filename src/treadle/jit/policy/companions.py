@@ -30,14 +30,17 @@ _OF_LISTS = frozenset((
     "ConcatFromSequence", "SequenceAt", "SequenceEmpty", "SequenceLength", "SplitToSequence",
 ))  # fmt: skip
 _MOVES = frozenset((
-    "Concat", "ConstantOfShape", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split",
-    "Squeeze", "Transpose", "Unsqueeze",
+    "Cast", "Concat", "ConstantOfShape", "Expand", "Flatten", "Identity", "Reshape", "Slice",
+    "Split", "Squeeze", "Transpose", "Unsqueeze",
 ))  # fmt: skip
-"""Operators that move or repeat elements: native code takes no longer than others."""
+"""Operators that move, repeat or convert elements: native code takes no longer than others.
+
+What they do beside a loop is often undone in it, as where states are carried transposed.
+"""
 _MAX_ELEMENTS = 65536
 """The greatest number of elements of a value in an operator that joins a loop's region.
 
-If only a run shows more, one that only moves elements stays: without it the loops would be alone.
+One that only moves elements may have more.
 """
 
 
@@ -47,7 +50,7 @@ def may_be_small(step: Step) -> bool:
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
-    if step.op in _OF_LISTS:
+    if step.op in _OF_LISTS or step.op in _MOVES:
         return True
     sizes = [_size(value) for value in _looked_at(step)]
     if None in sizes and is_compute_heavy(step):

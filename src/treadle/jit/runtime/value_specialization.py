@@ -6,13 +6,23 @@ extents are static; after several different values they stay dynamic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.jit.kernel.ir import HostCall, Input, Kernel, Loop, Node, SymbolicDim
-from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.ir import (
+    Concat,
+    HostCall,
+    Input,
+    Kernel,
+    Loop,
+    Node,
+    ScanSlice,
+    SymbolicDim,
+    View,
+)
+from treadle.jit.kernel.traversal import all_nodes, readers_of, stack_of
 from treadle.jit.runtime.specialize import Signature, counting_inputs, trip_count_inputs
 
 _MAX_ELEMENTS = 16
@@ -66,12 +76,19 @@ class ValueSpecialization:
 
 def _shaping(kernel: Kernel) -> Iterator[int]:
     counts, counting = trip_count_inputs(kernel), counting_inputs(kernel)
-    extents = {
-        e for node in all_nodes(kernel.main) for e in node.shape if isinstance(e, SymbolicDim)
-    }
+    nodes = all_nodes(kernel.main)
+    readers = readers_of(nodes)
+    shapes = (node.shape for node in nodes if not _are_rows(node, readers.get(node, ())))
+    extents = {extent for shape in shapes for extent in shape if isinstance(extent, SymbolicDim)}
     for extent in extents:
         if extent.source is not None and extent not in counts:
             yield from set(_inputs(extent.source)) - counting
+
+
+def _are_rows(node: Node, readers: Collection[Node]) -> bool:
+    """Whether loops slice it, or stack it as a part of a tensor: a known extent gains nothing."""
+    is_part = isinstance(node.op, View) or stack_of(node) is not None
+    return is_part and all(isinstance(each.op, ScanSlice | Concat) for each in readers)
 
 
 def _inputs(source: Node) -> Iterator[int]:

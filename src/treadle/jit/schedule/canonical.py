@@ -17,7 +17,6 @@
     sums of several axes              rows are added first
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
-    where(c, s + x, s)                 s + where(c, x, 0)
     iterations that change nothing     not run
     carried parts of one value         the value
     concats of narrow columns         each column by itself
@@ -25,6 +24,8 @@
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
     items of reversed tensors          items of the tensors
+    states kept from a number on       a loop before it, and one behind
+    where(c, s + x, s)                 s + where(c, x, 0)
     products with picked matrices     a product for each
     columns taken and stacked         rows of a transposition
     squeeze(f(unsqueeze(x)))           f(x)
@@ -64,6 +65,7 @@ from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 from treadle.jit.schedule.algebra.loop_fission import with_split_loops
+from treadle.jit.schedule.algebra.masked_iterations import with_split_masks
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
 from treadle.jit.schedule.algebra.reductions.contractions import with_contractions
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
@@ -87,7 +89,7 @@ _PASSES = (
     with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
     with_joint_extremes,
     with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
-    with_plain_updates, with_hoisted_guards, with_scan_slices, with_plain_items,
+    with_hoisted_guards, with_scan_slices, with_plain_items, with_split_masks, with_plain_updates,
     with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
     with_fused_loops, with_split_loops,

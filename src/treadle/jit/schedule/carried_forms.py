@@ -71,8 +71,8 @@ def _form(loop: Loop, state: Node, after: Node) -> CarriedForm | None:
         return _reshaped(state, after)
     if state.shape != after.shape or _is_of_changing_shape(loop, state):
         return None
-    are_static = all(each.is_static for each in (state, *after.operands))
-    if isinstance(op, Concat) and are_static and 1 < len(after.operands) <= _MAX_PARTS:
+    are_known = all(each.is_static for each in (state, *after.operands))
+    if isinstance(op, Concat) and are_known and 1 < len(after.operands) <= _MAX_PARTS:
         return CarriedForm(tuple(operand.shape for operand in after.operands), op.axis)
     return None
 

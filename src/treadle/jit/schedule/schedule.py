@@ -180,7 +180,7 @@ def schedule_kernel(
     made = KernelFacts(kernel, storage, loops, distributed, has_pool)
     found = pipelines_of(made)
     blocks = dict(_blocks(kernel.main, None, storage, loops, found.found))
-    concats = concat_operands(made, blocks)
+    concats = concat_operands(made, blocks, found.found)
     carried = storage_of_carried({node: of.carried for node, of in loops.items()}, storage)
     order = MemoryOrder(storage, carried, concats.into)
     order = replace(order, gapped={*gapped_elements(loops, kernel, storage)})

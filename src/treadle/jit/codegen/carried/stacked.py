@@ -1,6 +1,6 @@
 """Stacked outputs of loops: their memory, and where each iteration writes.
 
-length known before the loop      workspace memory, or a result
+length known before the loop      workspace memory, a result, or a part of a Concat
 otherwise                         memory that doubles when it is full
 
 If the extents of an element are only known in the body, those of the first iteration are used, and
@@ -28,6 +28,7 @@ from treadle.jit.codegen.failure import fail_if
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.llvm_types import I64, memory_type
+from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.kernel.ir import DimOf, Loop, Node, Result, Stack, SymbolicDim
 from treadle.jit.kernel.traversal import is_inside
 from treadle.jit.schedule.layouts.result_memory import Growing
@@ -164,7 +165,7 @@ def _stacking(
 ) -> StackedOutput:
     growing = context.schedule.growing.get(part)
     if growing is None:
-        memory = allocate(context, part)
+        memory = concat_memory(context, part) or allocate(context, part)
         return StackedOutput(part, number, stack, memory.scope, limit, memory)
     none = llvm.Constant(I64, 0)
     inner = {

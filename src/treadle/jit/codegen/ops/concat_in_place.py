@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.kernel.ir import Concat, Node, op_of, static_shape
 
@@ -68,11 +69,10 @@ def _part(context: CodegenContext, join: Node, node: Node) -> Buffer:
     op = op_of(join, Concat)
     if join not in context.concats.buffers:
         context.concats.buffers[join] = concat_memory(context, join) or _own(context, join)
-    buffer, first = context.concats.buffers[join], 0
-    for operand in join.operands:
-        if operand is node:
-            break
-        first += static_shape(operand)[op.axis]
+    buffer = context.concats.buffers[join]
+    first: Index = 0
+    for operand in join.operands[: join.operands.index(node)]:
+        first = context.builder.add(first, context.access.extent(operand.shape[op.axis]))
     index = tuple(first if k == op.axis else 0 for k in range(len(join.shape)))
     start = context.access.address(buffer, index)
     part = Buffer(start, node.dtype, buffer.strides, buffer.scope)

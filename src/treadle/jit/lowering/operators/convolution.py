@@ -13,10 +13,10 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
+from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node
-from treadle.jit.kernel.views import same
+from treadle.jit.kernel.views import packed, same
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.normalize import mean_of, per_channel

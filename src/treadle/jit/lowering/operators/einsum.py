@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder, packed
+from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number
-from treadle.jit.kernel.views import same
+from treadle.jit.kernel.views import packed, same
 from treadle.jit.lowering.operators.matmul import product
 from treadle.jit.lowering.operators.reduce import reduced
 from treadle.jit.lowering.registry import Attributes, Operands, in_float32, lowers

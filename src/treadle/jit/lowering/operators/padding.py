@@ -8,10 +8,10 @@ import numpy as np
 
 from treadle import ops
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder, array_of, extents_of, packed
+from treadle.jit.kernel.builder import KernelBuilder, array_of, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Node, Number, SymbolicDim
-from treadle.jit.kernel.views import axis_slice, same
+from treadle.jit.kernel.views import axis_slice, packed, same
 from treadle.jit.lowering.operators.axes import nonnegative_axes, nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked, steps
 from treadle.jit.lowering.operators.layout import concat_along, extent_of, whole_numbers

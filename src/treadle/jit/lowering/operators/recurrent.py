@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.ir import DType
-from treadle.jit.kernel.builder import KernelBuilder, extents_of, packed
+from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Gather, Node, Number
-from treadle.jit.kernel.views import same
+from treadle.jit.kernel.views import packed, same
 from treadle.jit.lowering.counted_loop import Nodes, counted_loop
 from treadle.jit.lowering.operators.activation import Numbers
 from treadle.jit.lowering.operators.gather_scatter import steps

@@ -1,14 +1,16 @@
 """Carried values that are the parts of one, which the body joins and takes apart again.
 
     whole = concat(a, b); ... x ...; a, b = split(x)    =    whole carried, next x
+    a, b = whole[1:9], concat(whole[9:], x)             =    next concat(whole[1:], x)
 
-An array that is updated at computed indices would be copied twice in each iteration. Declines where
-the next values are not, in this order, all of one tensor.
+An array that is updated at computed indices would be copied twice in each iteration, and a shift
+register moved. Declines where the next values are not, in this order, all of one tensor, and no
+part of a tensor goes from one to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from treadle.jit.kernel.ir import (
@@ -20,22 +22,26 @@ from treadle.jit.kernel.ir import (
     Loop,
     Node,
     Result,
-    View,
     op_of,
     static_shape,
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, loop_with, write_loop
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.views import axis_slice
+from treadle.jit.schedule.algebra.concat_parts import Part, merged, parts_of
+
+_MOST = 4
+"""The most parts of which a whole is put together."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Parts:
-    """The states of a loop that `whole` joins, and the value their next ones are cut out of."""
+    """The states of a loop that `whole` joins, and the parts of which its next value consists."""
 
     loop: Node
     whole: Node
-    after: Node
+    after: Sequence[Part]
 
 
 @fixpoint_pass
@@ -63,7 +69,7 @@ def _found(kernel: Kernel) -> Iterator[_Parts]:
                 yield _Parts(loop, node, after)
 
 
-def _next(op: Loop, whole: Node) -> Node | None:
+def _next(op: Loop, whole: Node) -> Sequence[Part] | None:
     """The next value of what a Concat joins, if that is of carried values only."""
     states = whole.operands
     if len(states) < 2 or len(set(states)) < len(states):
@@ -72,17 +78,20 @@ def _next(op: Loop, whole: Node) -> Node | None:
         return None
     if not all(isinstance(each.op, CarriedArg) and each.home is op.body for each in states):
         return None
-    axis, first, source = op_of(whole, Concat).axis, 0, None
+    nexts = [op.nexts[op_of(state, CarriedArg).number] for state in states]
+    if any(each.shape != state.shape for each, state in zip(nexts, states, strict=True)):
+        return None
+    axis, places, first = op_of(whole, Concat).axis, dict[Node, Part](), 0
     for state in states:
-        after = op.nexts[op_of(state, CarriedArg).number]
-        axes = tuple(Axis(first if k == axis else 0, ((k, 1),)) for k in range(len(whole.shape)))
-        is_cut = isinstance(after.op, View) and after.op.axes == axes and after.shape == state.shape
-        if not is_cut or (source is not None and after.operands != (source,)):
-            return None
-        (source,) = after.operands
-        first += static_shape(state)[axis]
-    is_all = source is not None and (source.shape, source.dtype) == (whole.shape, whole.dtype)
-    return source if is_all and source is not whole else None
+        length = static_shape(state)[axis]
+        places[state] = Part(whole, first, length)
+        first += length
+    found = [parts_of(each, axis, places) for each in nexts]
+    together = merged(part for parts in found for part in parts)
+    is_one = len(together) == 1 and together[0].source.shape == whole.shape
+    crosses = len(together) < sum(map(len, found))
+    is_same = is_one and together[0].source is whole
+    return together if (is_one or (crosses and len(together) <= _MOST)) and not is_same else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,16 +120,28 @@ class _Joined:
         whole = parts.whole
         start = builder.add(whole.op, whole.dtype, rebuild.shape(whole), *initials)
         body = rebuild.write_inside(op.body)
+        with builder.inside(body):
+            after = self._next(rebuild)
         states = [rebuild.nodes[op.states[number]] for number in others]
         nexts = [rebuild.nodes[op.nexts[number]] for number in others]
-        made = loop_with(
-            rebuild, op, body, (*states, self.joined[0]), (*nexts, rebuild.nodes[parts.after])
-        )
+        made = loop_with(rebuild, op, body, (*states, self.joined[0]), (*nexts, after))
         numbers = [others.index(k) if k in others else -1 for k in range(len(op.states))]
         stacks = range(len(others) + 1, len(others) + 1 + len(op.stacks))
         rebuild.numbers[node] = [*numbers, *stacks]
         kept = [given[heads + number] for number in others]
         return builder.add(made, node.dtype, (), *given[:heads], *kept, start)
+
+    def _next(self, rebuild: Rebuild) -> Node:
+        """The next whole, put together from its parts."""
+        whole, builder = self.parts.whole, rebuild.builder
+        axis = op_of(whole, Concat).axis
+        found = [
+            axis_slice(builder, rebuild.nodes[each.source], axis, each.first, 1, each.count)
+            for each in self.parts.after
+        ]
+        if len(found) == 1:
+            return found[0]
+        return builder.add(Concat(axis), whole.dtype, rebuild.shape(whole), *found)
 
     def state(self, rebuild: Rebuild, node: Node) -> Node:
         """A carried value by its new number, or a part of the whole."""

@@ -19,6 +19,7 @@ from treadle.jit.kernel.ir import (
     Kernel,
     Loop,
     Node,
+    Number,
     Reshape,
     Result,
     View,
@@ -70,13 +71,23 @@ def _bounded(node: Node, op: Loop) -> _Bounded | None:
     if not all(after is state or _keeps(after, state) for state, after in pairs):
         return None
     limits = comparisons(condition, op, {})
-    if not limits or not all(map(_ends, limits)):
+    if not limits or not all(map(ends, limits)):
         return None
     is_pure = not any(map(may_fail, _outside(op, condition)))
     return _Bounded(node, condition, limits) if is_pure else None
 
 
-def _ends(limit: Less) -> bool:
+def least_bound(rebuild: Rebuild, extent: Number, limits: Sequence[Less]) -> Number:
+    """The iterations of a loop in which comparisons hold that end; `extent`: all iterations."""
+    builder = rebuild.builder
+    for limit in limits:
+        end = builder.least(number_of(rebuild, limit.high), _NO_LIMIT)
+        end = builder.minus(builder.most(end, limit.low.offset), limit.low.offset)
+        extent = builder.least(extent, end)
+    return extent
+
+
+def ends(limit: Less) -> bool:
     """Whether a comparison of the iteration number with a limit holds until it does not.
 
     The number is moved by so little that it does not wrap around.
@@ -129,11 +140,7 @@ class _Writer:
         op, builder = op_of(node, Loop), rebuild.builder
         if node is not self.found.loop:
             return write_loop(rebuild, node, op)
-        extent = rebuild.number(op.extent)
-        for limit in self.found.limits:
-            end = builder.least(number_of(rebuild, limit.high), _NO_LIMIT)
-            end = builder.minus(builder.most(end, limit.low.offset), limit.low.offset)
-            extent = builder.least(extent, end)
+        extent = least_bound(rebuild, rebuild.number(op.extent), self.found.limits)
         made = replace(loop_with(rebuild, op, rebuild.write_inside(op.body)), extent=extent)
         rest = rebuild.operands(node)[1:]
         return builder.add(made, node.dtype, (), builder.dim(extent), *rest)

@@ -1,17 +1,21 @@
 """Concat elision: operands that are computed in the memory of their Concat.
 
 A tensor that only a Concat reads is stored in its part of the Concat's memory, through nested
-Concats, so that padded interiors are written once.
+Concats, so that padded interiors are written once. Loops write their stacked outputs there too,
+also where extents are dynamic, if these are known before the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Node, Scatter
+from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Node, Scatter, op_of
+from treadle.jit.kernel.traversal import shape_operands, stack_of
 from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.loops.kernel_facts import KernelFacts
+from treadle.jit.schedule.pipelines import Pipeline
 from treadle.jit.schedule.storage import Storage
 
 
@@ -33,14 +37,20 @@ class ConcatOperands:
         )
 
 
-def concat_operands(facts: KernelFacts, blocks: Mapping[Block, tuple[Step, ...]]) -> ConcatOperands:
+def concat_operands(
+    facts: KernelFacts,
+    blocks: Mapping[Block, tuple[Step, ...]],
+    pipelines: Mapping[Node, Pipeline] | None = None,
+) -> ConcatOperands:
     """The operands that are computed in the memory of their Concats."""
     into = {}
     for steps in blocks.values():
         for node, nest in _stored(steps):
             join = None if node in facts.swapped else _only_reader(facts, node, nest)
-            if join is not None:
+            if join is not None and _holds(facts, join, node):
                 into[node] = join
+    staged = {loop for each in (pipelines or {}).values() for loop in each.loops}
+    into.update(_stacked(facts, blocks, staged))
     once = {
         (step, operand)
         for steps in blocks.values()
@@ -67,17 +77,48 @@ def _only_reader(facts: KernelFacts, node: Node, nest: tuple[Node, ...] = ()) ->
     `nest` are the nodes that read it while it is in a register.
     """
     readers = [each for each in facts.storage.readers.get(node, ()) if each not in nest]
-    if len(readers) != 1 or node in facts.kernel.results:
-        return None
-    return readers[0] if _holds(facts, readers[0], node) else None
+    return readers[0] if len(readers) == 1 and node not in facts.kernel.results else None
 
 
 def _holds(facts: KernelFacts, join: Node, node: Node) -> bool:
-    if not isinstance(join.op, Concat) or join.home is not node.home or not join.is_static:
+    are_known = join.is_static and all(operand.is_static for operand in join.operands)
+    return are_known and _may_hold(facts, join, node)
+
+
+def _may_hold(facts: KernelFacts, join: Node, node: Node) -> bool:
+    """Whether it is a Concat in memory of which the node is one operand."""
+    if not isinstance(join.op, Concat) or join.home is not node.home:
         return False
-    is_plain = all(o.is_static and not isinstance(o.op, CarriedArg) for o in join.operands)
+    is_plain = not any(isinstance(operand.op, CarriedArg) for operand in join.operands)
     is_lone = join.operands.count(node) == 1
     return is_plain and is_lone and facts.storage.storage_of[join] is Storage.BUFFER
+
+
+def _stacked(
+    facts: KernelFacts, blocks: Mapping[Block, tuple[Step, ...]], staged: Collection[Node]
+) -> Iterator[tuple[Node, Node]]:
+    """The stacked outputs of loops that lie in a Concat as in memory of their own."""
+    if facts.kernel.limits_memory:
+        return
+    for steps in blocks.values():
+        for node in (step for step in steps if not isinstance(step, Nest)):
+            if stack_of(node) is None or grows(node) or node.operands[0] in staged:
+                continue
+            join = _only_reader(facts, node)
+            if facts.storage.storage_of[node] is not Storage.BUFFER or join is None:
+                continue
+            before = steps[: steps.index(node.operands[0])]
+            if _may_hold(facts, join, node) and _is_known(before, join):
+                yield node, join
+
+
+def _is_known(before: Sequence[Step], join: Node) -> bool:
+    """Whether a Concat's operands follow each other, at places that are known after these steps."""
+    axis = op_of(join, Concat).axis
+    if any(extent != 1 for extent in join.shape[:axis]):
+        return False
+    sources = {source for each in (join, *join.operands) for source in shape_operands(each)}
+    return all(source.home is not join.home or source in before for source in sources)
 
 
 def _is_unchanged(facts: KernelFacts, join: Node, operand: Node) -> bool:
