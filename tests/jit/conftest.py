@@ -1,6 +1,7 @@
 """Every test of native code starts with empty caches, and links the code it compiles."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.jit.fenced_memory import fenced_arrays, usual_arrays
 from tests.jit.fences import fenced
 from treadle import InferenceSession
+from treadle.jit.kernel.target import Target
 from treadle.jit.runtime import compilation
 from treadle.jit.toolchain import llvm, symbols
 from treadle.report import engine_counts
@@ -57,3 +59,17 @@ def fences() -> Iterator[None]:
     """Whatever the test's kernels allocate ends at a page that nobody may touch."""
     with fenced():
         yield
+
+
+@pytest.fixture
+def avx2(monkeypatch: pytest.MonkeyPatch) -> Target:
+    """Code is made for a processor with vectors of 32 bytes."""
+    features = llvm._llvm().get_host_cpu_features()
+    if not (features.get("avx2") and features.get("fma")):
+        pytest.skip("a processor without AVX2")
+    target = replace(
+        llvm.host_target(), processor="haswell", features="", vector_bytes=32, registers=16,
+        has_scale=False,
+    )  # fmt: skip
+    monkeypatch.setattr(llvm, "host_target", lambda: target)
+    return target

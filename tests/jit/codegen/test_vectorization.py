@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.runtime.invoke import CompiledKernel
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
-from treadle.jit.toolchain import llvm
 
 TARGET = Target("", "", "", vector_bytes=64, registers=32, has_fma=True)
 LENGTHS = (0, 1, 17, 2047, 4100)
@@ -242,20 +240,6 @@ ROW = """kernel
   %sn: float32[{0}] = result 0 of %1
   %ys: float32[n0,{0}] = result 1 of %1
   return %sn, %ys"""
-
-
-@pytest.fixture
-def avx2(monkeypatch: pytest.MonkeyPatch) -> Target:
-    """Code is made for a processor with vectors of 32 bytes."""
-    features = llvm._llvm().get_host_cpu_features()
-    if not (features.get("avx2") and features.get("fma")):
-        pytest.skip("a processor without AVX2")
-    target = replace(
-        llvm.host_target(), processor="haswell", features="", vector_bytes=32, registers=16,
-        has_scale=False,
-    )  # fmt: skip
-    monkeypatch.setattr(llvm, "host_target", lambda: target)
-    return target
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -102,3 +102,74 @@ def test_a_row_that_is_kept_is_copied(old: str, new: str, rng: np.random.Generat
     )
     assert rows_in_place(text) == int("stack" not in text)
     run_kernel(text, rng.integers(0, 5, (5, 40)).astype(np.float32), 0)
+
+
+ITEMS = """kernel
+  %tables: float32[TRIPS,DEEP5,40] = input 0
+  %picks: int64[TRIPS] = input 1
+  %few: int64[] = constant 4
+  %zero: float32[] = constant 0.0
+  %1 = loop length TRIPS extent TRIPS carries %sum = %zero
+    %sum: float32[] = carried 0
+    %table: float32[DEEP5,40] = scan slice along 0 of %tables
+    %at: int64[] = scan slice along 0 of %picks
+    %row: float32[DEEP40] = take along AXIS of %table, %at
+    %item: float32[DEEP] = take along AXIS of %row, %few
+    %first: float32[] = view () of %item
+    %more: float32[] = add %sum, %first
+    yield %more
+    stack %more along 0
+  %last: float32[] = result 0 of %1
+  %all: float32[TRIPS] = result 1 of %1
+  return %last, %all
+"""
+
+
+def items(trips: int) -> str:
+    text = ITEMS.replace("TRIPS", str(trips)).replace("AXIS", "0")
+    return text.replace("[DEEP]", "[]").replace("DEEP", "")
+
+
+@pytest.mark.parametrize("from_last", [False, True])
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+def test_a_row_of_an_item_that_a_loop_slices_is_not_copied(
+    trips: int, from_last: bool, rng: np.random.Generator
+):
+    text = items(trips)
+    if from_last:
+        text = text.replace("along 0 of %tables", "along 0 from the last of %tables")
+    assert rows_in_place(text) == (trips > 0)
+    tables = rng.integers(-5, 5, (trips, 5, 40)).astype(np.float32)
+    picks = rng.integers(-5, 5, trips)
+    given = tables[::-1] if from_last else tables
+    wanted = np.array([table[at, 4] for table, at in zip(given, picks, strict=True)], np.float32)
+    last, found = run_kernel(text, tables, picks)
+    np.testing.assert_array_equal(found, wanted.cumsum(dtype=np.float32))
+    assert last == wanted.sum()
+
+
+def test_a_row_across_an_item_is_copied(rng: np.random.Generator):
+    """Its elements are not neighbours."""
+    text = ITEMS.replace("TRIPS", "6").replace("AXIS", "1").replace("[DEEP]", "[3]")
+    text = text.replace("DEEP", "3,").replace("view ()", "reduce add over (0)")
+    assert rows_in_place(text) == 0
+    tables = rng.integers(-5, 5, (6, 3, 5, 40)).astype(np.float32)
+    picks = rng.integers(-5, 5, 6)
+    _, found = run_kernel(text, tables, picks)
+    np.testing.assert_array_equal(found, tables[np.arange(6), :, picks, 4].sum(1).cumsum())
+
+
+def test_a_row_of_an_item_across_its_tensor_is_copied(rng: np.random.Generator):
+    text = ITEMS.replace("TRIPS,DEEP5,40", "5,6,40").replace("DEEP", "").replace("AXIS", "0")
+    text = text.replace("scan slice along 0 of %tables", "scan slice along 1 of %tables")
+    text = text.replace("TRIPS", "6")
+    assert rows_in_place(text) == 0
+    tables = rng.integers(-5, 5, (5, 6, 40)).astype(np.float32)
+    picks = rng.integers(-5, 5, 6)
+    _, found = run_kernel(text, tables, picks)
+    np.testing.assert_array_equal(found, tables[picks, np.arange(6), 4].cumsum())
+
+
+def test_a_row_of_an_item_that_is_out_of_range_fails():
+    with pytest.raises(FallbackRequired):
+        run_kernel(items(2), np.zeros((2, 5, 40), np.float32), np.array([0, 5]))

@@ -18,6 +18,7 @@ from treadle.jit.codegen.buffer import Buffer, Flat, Indices, by_stride, dense_s
 from treadle.jit.codegen.element_index import broadcast_index, element_of, is_known
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
+from treadle.jit.codegen.masked_stores import stored_whole
 from treadle.jit.codegen.ops.reduced_element import reduced_element
 from treadle.jit.codegen.scalar import functions, half
 from treadle.jit.codegen.scalar.bounded import bounded
@@ -340,7 +341,8 @@ class ElementAccess:
             value = half.narrowed(self.builder, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             value = self.builder.builder.zext(value, I8)
-        instruction = self.builder.builder.store(value, self.address(buffer, index))
+        whole = stored_whole(self.builder, value)
+        instruction = self.builder.builder.store(whole, self.address(buffer, index))
         self.aliases.mark(instruction, buffer.scope)
 
     def spill(self, node: Node) -> None:

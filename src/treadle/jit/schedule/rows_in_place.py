@@ -3,7 +3,8 @@
     row = take(data, i)          row[k] is data[i, k]
 
 Lawful where nothing writes the data before the last read of the row: the data are an input, a
-constant, or made outside the innermost loop around the row. What keeps memory of its own, such as
+constant, or made outside the innermost loop around the row. The data may be an item that a loop
+slices: then these are what it slices. What keeps memory of its own, such as
 a carried value, or may write it, such as a Scatter, gets a copy. A row of an array that a Scatter
 in the same block updates is a view of it where the update needs what is computed from the row.
 """
@@ -23,6 +24,7 @@ from treadle.jit.kernel.ir import (
     Node,
     Reduce,
     Reshape,
+    ScanSlice,
     Scatter,
     Take,
     View,
@@ -34,13 +36,20 @@ _READING = (Concat, Cumulative, Elementwise, Gather, MatMul, Reduce, Reshape, Ta
 _VIEWS = (Reshape, View)
 
 
-def is_row_in_place(node: Node, readers: Mapping[Node, Sequence[Node]]) -> bool:
-    """Whether a row taken by one index is read in place."""
+def memory_of_row(
+    node: Node, readers: Mapping[Node, Sequence[Node]], inline: Collection[Node]
+) -> Node | None:
+    """The value in whose memory a row that one index takes is read; None if it is copied.
+
+    `inline` are the nodes that are read in the memory of their operands.
+    """
     if not isinstance(node.op, Take):
-        return False
+        return None
     data, index = node.operands
     is_row = index.is_single and all(extent == 1 for extent in data.shape[: node.op.axis])
-    return is_row and _is_kept(data, node) and _is_only_read(node, readers)
+    while data in inline and isinstance(data.op, ScanSlice) and data.op.axis == 0:
+        data = data.operands[0]
+    return data if is_row and _is_kept(data, node) and _is_only_read(node, readers) else None
 
 
 def _is_kept(data: Node, row: Node) -> bool:

@@ -52,7 +52,7 @@ from treadle.jit.schedule.nest_size import (
     is_expensive,
     is_too_much,
 )
-from treadle.jit.schedule.rows_in_place import is_row_in_place
+from treadle.jit.schedule.rows_in_place import memory_of_row
 from treadle.jit.schedule.short_reductions import written_out_terms
 
 MAX_SCALARS_PER_VALUE = 16
@@ -86,13 +86,13 @@ class Storage(enum.Enum):
 class StorageMap:
     """The storage of every node, its readers, and registers that are also read by index.
 
-    `in_place` are rows in buffers that are those of the data they are taken from.
+    `in_place` are rows in buffers, each with the value whose memory that is.
     """
 
     storage_of: Mapping[Node, Storage]
     readers: Mapping[Node, tuple[Node, ...]]
     spilled: frozenset[Node]
-    in_place: frozenset[Node] = frozenset()
+    in_place: Mapping[Node, Node]
 
 
 def assign_storage(kernel: Kernel) -> StorageMap:
@@ -134,19 +134,20 @@ def assign_storage(kernel: Kernel) -> StorageMap:
         for operand in node.operands
         if _reads_by_index(node, operand, storage_of)
     }
-    in_place = (
-        node
+    inline = {node for node in nodes if storage_of[node] is Storage.INLINE}
+    in_place = {
+        node: whole
         for node in nodes
         if storage_of[node] is Storage.BUFFER
         and node not in kernel.results
-        and is_row_in_place(node, readers)
-        and storage_of[node.operands[0]] is Storage.BUFFER
-    )
+        and (whole := memory_of_row(node, readers, inline)) is not None
+        and storage_of[whole] is Storage.BUFFER
+    }
     return StorageMap(
         storage_of,
         {node: tuple(found) for node, found in readers.items()},
         frozenset(spilled),
-        frozenset(in_place),
+        in_place,
     )
 
 

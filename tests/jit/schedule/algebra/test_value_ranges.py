@@ -130,3 +130,42 @@ def test_products_of_few_iterations_are_bounded(trips: int, bounds: Range) -> No
     ranges = ranges_of(kernel.main) or {}
     found = {name: ranges.get(node) for node, name in names_of(text, kernel).items()}
     assert found["s"] == bounds == found["last"]
+
+
+EARLY = """kernel
+  %n: int64[] = input 0
+  %go: bool[] = input 1
+  %few: int64[] = constant 5
+  %none: int64[] = constant 0
+  %most: int64[] = min %n, %few
+  %zero: float32[] = constant 0.0
+  %half: float32[] = constant 0.5
+  %1 = loop trip TRIPS carries %s = %zero
+    %s: float32[] = carried 0
+    %i: int64[] = induction variable
+    %next: float32[] = add %s, %half
+    %more: bool[] = less %next, %half
+    while %more
+    yield %next
+  %last: float32[] = result 0 of %1
+  return %last"""
+
+
+@pytest.mark.parametrize(
+    ("trips", "bounds"),
+    [("%few", (0, 4)), ("%most", (0, 4)), ("%none", (0, 0)), ("%n", (0, 2**63 - 2))],
+)
+def test_iterations_of_a_loop_that_may_end_early_are_bounded(trips: str, bounds: Range) -> None:
+    text = EARLY.replace("TRIPS", trips)
+    kernel = kernel_of(text)
+    ranges = ranges_of(kernel.main) or {}
+    found = {name: ranges.get(node) for node, name in names_of(text, kernel).items()}
+    assert found["i"] == bounds
+
+
+def test_iterations_of_a_loop_without_a_trip_count_are_not_bounded() -> None:
+    text = EARLY.replace("loop trip TRIPS carries", "loop carries")
+    kernel = kernel_of(text)
+    ranges = ranges_of(kernel.main) or {}
+    found = {name: ranges.get(node) for node, name in names_of(text, kernel).items()}
+    assert found["i"] == WHOLE

@@ -62,10 +62,8 @@ def _row(context: CodegenContext, node: Node) -> Buffer:
     t, op, (data, indices) = context.access, op_of(node, Take), node.operands
     zero = (0,) * len(indices.shape)
     item = _checked(context, op, indices, zero, t.shape(data)[op.axis])
-    whole = t.buffer(data)
     at = tuple(item if k == op.axis else 0 for k in range(len(data.shape)))
-    start = t.address(whole, at)
-    return Buffer(start, node.dtype, t.strides(node), whole.scope)
+    return Buffer(t.located(data, at), node.dtype, t.strides(node), t.scope_of(data))
 
 
 def emit_flat_nonzero(context: CodegenContext, node: Node) -> None:

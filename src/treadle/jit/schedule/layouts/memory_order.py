@@ -86,7 +86,8 @@ class MemoryOrder:
 
     def is_read_in_place(self, row: Node) -> bool:
         """Whether a row that an index takes is read in the memory of its data."""
-        return row in self.storage.in_place and self.is_dense(row.operands[0])
+        whole = self.storage.in_place.get(row)
+        return whole is not None and self.is_dense(whole)
 
     def is_written_whole(self, node: Node) -> bool:
         """Whether a nest writes a value without gaps: not into parts of a Concat or stack."""

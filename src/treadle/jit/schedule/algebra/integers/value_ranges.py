@@ -32,6 +32,7 @@ from treadle.jit.kernel.ir import (
     ScanSlice,
     Take,
     View,
+    op_of,
 )
 from treadle.jit.kernel.traversal import inner_blocks
 
@@ -140,7 +141,7 @@ class _Analysis:
     known: dict[Node, Range] = field(default_factory=dict)
     _assumed: dict[Node, Range] = field(default_factory=dict)
     _ends: dict[tuple[Node, int], Range | None] = field(default_factory=dict)
-    _loops: dict[Block, Loop] = field(default_factory=dict)
+    _loops: dict[Block, Node] = field(default_factory=dict)
     _visits: int = 0
 
     def write(self, block: Block) -> None:
@@ -172,10 +173,18 @@ class _Analysis:
             case Iota():
                 return self._below(node.shape[0])
             case InductionVar():
-                loop = self._loops[node.home]
-                return self._below(loop.extent if loop.length is None else loop.length)
+                return self._positions(self._loops[node.home])
         operands = [self.known[each] for each in node.operands if each in self.known]
         return _of_operands(node, operands) if len(operands) == len(node.operands) else None
+
+    def _positions(self, node: Node) -> Range | None:
+        """The range of iteration numbers: below the trip count of a loop that may end early."""
+        loop = op_of(node, Loop)
+        extent = loop.extent if loop.length is None else loop.length
+        if extent is not None or not loop.has_trip:
+            return self._below(extent)
+        trips = self.known.get(node.operands[0])
+        return None if trips is None else (0, max(trips[1] - 1, 0))
 
     def _below(self, extent: Number | None) -> Range | None:
         """The range of positions below an extent."""
@@ -186,7 +195,7 @@ class _Analysis:
 
     def _write_loop(self, node: Node, op: Loop) -> None:
         """Find bounds of the carried values that hold before and after every iteration."""
-        self._loops[op.body] = op
+        self._loops[op.body] = node
         first = dict(zip(op.states, node.operands[op.heads :], strict=True))
         initial = {s: self.known[first[s]] for s in op.states if first[s] in self.known}
         bounded = dict(_geometric(op, initial))
