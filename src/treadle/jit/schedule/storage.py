@@ -173,8 +173,7 @@ def _place(
 ) -> Storage:
     if isinstance(node.op, Loop | Branch | HostCall):
         return Storage.BUFFER
-    is_static = _is_static(node) if isinstance(node.op, Concat) else node.is_static
-    is_small = is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node)
+    is_small = node.is_static and node.size <= MAX_SCALARS_PER_VALUE and not _is_much(node)
     if is_small and (is_result or not _is_read_by_nests(node, readers, storage_of)):
         return Storage.REGISTERS
     if isinstance(node.op, ScanSlice | View | Reshape | Iota):
