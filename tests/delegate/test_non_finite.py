@@ -30,6 +30,41 @@ def test_a_maximum_propagates_nan(opset, dtype, place):
     np.testing.assert_array_equal(session(opset, parts).run(None, {"x": x})[0], x.max(1))
 
 
+MAGNITUDE = "a = Abs (x) y = ReduceMax {} (a)"
+WHOLE = [("[]", "<keepdims = 0>"), ("[1, 1]", "")]
+
+
+@pytest.mark.parametrize("opset", [7, 8, 11, 13, 18])
+@pytest.mark.parametrize("dtype", ["float", "double"])
+@pytest.mark.parametrize(("shape", "attributes"), WHOLE)
+def test_the_largest_magnitude_is_nan_on_onnxruntime(opset, dtype, shape, attributes):
+    made = session(opset, (f"{dtype}[n, m] x", f"{dtype}{shape} y", MAGNITUDE.format(attributes)))
+    (region,) = made.plan.main.regions
+    keeps = not attributes
+    for odd in (np.nan, np.inf, -np.inf, -0.0, -7):
+        for place in range(6):
+            values = np.zeros((2, 3), {"float": np.float32, "double": np.float64}[dtype])
+            values[:, 1] = -1.7e308 if dtype == "double" else -3e38
+            values.flat[place] = odd
+            wanted = abs(values).max(keepdims=keeps)
+            np.testing.assert_array_equal(made.run(None, {"x": values})[0], wanted)
+            if opset > 8:  # written as 7
+                found = region.runnable([values], RunContext())
+                np.testing.assert_array_equal(found[0], wanted)
+                assert np.isnan(wanted).all() or found[0].tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("opset", "attributes"),
+    [(13, "<axes = [1], keepdims = 0>"), (18, "<noop_with_empty_axes = 1>")],
+)
+def test_a_nan_changes_the_largest_magnitude_of_its_row_only(opset, attributes):
+    x = np.array([[1, np.nan], [2, -3]], np.float32)
+    made = session(opset, ("float[n, m] x", "y", MAGNITUDE.format(attributes)))
+    wanted = abs(x).max(1) if opset == 13 else abs(x)
+    np.testing.assert_array_equal(made.run(None, {"x": x})[0], wanted)
+
+
 @pytest.mark.parametrize("opset", [8, 12])
 def test_windows_of_minus_infinity(opset):
     x = np.array([[[1, -np.inf, -np.inf, np.inf, 2]]], np.float32)

@@ -160,3 +160,32 @@ def test_a_register_along_another_axis_is_a_delay_line(
     assert isinstance(made, CompiledKernel)
     assert dict(made.code.counts)["delay_lines"] > 0
     assert dict(made.code.counts)["copied"] == 0
+
+
+NUMBERS = """<ir_version: 9, opset_import: ["": 20]>
+g ({0}[T] x, {0}[16] none) => ({0}[16] last, {0}[T, 16] rows) {{
+  first = Constant <value = int64[1] {{1}}> ()
+  end = Constant <value = int64[1] {{16}}> ()
+  axis = Constant <value = int64[1] {{0}}> ()
+  last, rows = Scan <num_scan_inputs = 1, body = b ({0}[16] line, {0} item)
+    => ({0}[16] moved, {0}[16] row) {{
+    kept = Slice (line, first, end, axis)
+    new = Unsqueeze (item, axis)
+    moved = Concat <axis = 0> (kept, new)
+    row = Identity (moved)
+  }}> (none, x)
+}}"""
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "float16", "int64", "uint8", "bool"])
+def test_a_line_is_made_of_any_number_of_items(dtype, rng):
+    text = NUMBERS.format(dtype)
+    native = InferenceSession(text, engines=["jit", "interp"])
+    interp = InferenceSession(text, engines=["interp"])
+    plain = {"float": "float32", "double": "float64"}.get(dtype, dtype)
+    none = rng.integers(0, 2, 16).astype(plain)
+    for count in (5, 0, 1, 100, 2):
+        feed = {"x": rng.integers(0, 9, count).astype(plain), "none": none}
+        for found, wanted in zip(native.run(None, feed), interp.run(None, feed), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)

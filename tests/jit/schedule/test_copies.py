@@ -45,7 +45,7 @@ MEMORY = """kernel parallel_threshold_ns=50000
         ("wide", CopyForm.VECTORS, 8),
         ("flags", CopyForm.FLAT, 0),  # has another representation in registers
         ("large", CopyForm.FLAT, 0),  # threads share it
-        ("open", CopyForm.FLAT, 0),
+        ("open", CopyForm.BYTES, 0),
         ("turned", CopyForm.TILES, 4),
         ("back", CopyForm.INDICES, 0),
         ("n", CopyForm.WRITTEN, 0),

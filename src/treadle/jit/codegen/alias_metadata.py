@@ -20,16 +20,16 @@ class AliasScopes:
     def __init__(self, module: llvm.Module) -> None:
         self._module = module
         self._numbers = count()
-        self._marked: list[tuple[Any, str]] = []
+        self._marked: list[tuple[Any, tuple[str, ...]]] = []
         self._alike: list[tuple[Any, str, str]] = []
 
     def fresh(self) -> str:
         """A new name, for memory that aliases no other."""
         return f"memory {next(self._numbers)}"
 
-    def mark(self, instruction: Any, name: str) -> None:
-        """Record that the instruction accesses the memory of this name only."""
-        self._marked.append((instruction, name))
+    def mark(self, instruction: Any, *names: str) -> None:
+        """Record that the instruction accesses the memory of these names only."""
+        self._marked.append((instruction, names))
 
     def alike(self, block: Any, one: str, other: str) -> None:
         """Record that, in the function of the block, both names may alias."""
@@ -42,31 +42,34 @@ class AliasScopes:
         functions which are equal except for their memory get equal text.
         """
         domain = self._module.add_metadata(["treadle"])
-        functions: dict[Any, list[tuple[Any, str]]] = {}
+        functions: dict[Any, list[tuple[Any, list[str]]]] = {}
         known = self._known()
-        for instruction, name in self._marked:
+        for instruction, names in self._marked:
             function = id(instruction.function)
-            functions.setdefault(function, []).append((instruction, known(function, name)))
+            own = [known(function, name) for name in names]
+            functions.setdefault(function, []).append((instruction, own))
         scopes: list[Any] = []
 
         @cache
-        def scope_list(number: int) -> Any:
-            return self._list([scopes[number]])
+        def scope_list(numbers: tuple[int, ...]) -> Any:
+            return self._list([scopes[number] for number in numbers])
 
         @cache
-        def other_scopes(number: int, count: int) -> Any:
-            return self._list([*scopes[:number], *scopes[number + 1 : count]])
+        def other_scopes(numbers: tuple[int, ...], count: int) -> Any:
+            return self._list([scopes[k] for k in range(count) if k not in numbers])
 
         for marked in functions.values():
-            place = {name: k for k, name in enumerate(dict.fromkeys(name for _, name in marked))}
+            used = dict.fromkeys(name for _, names in marked for name in names)
+            place = {name: k for k, name in enumerate(used)}
             scopes += [
                 self._module.add_metadata([f"memory {number}", domain])
                 for number in range(len(scopes), len(place))
             ]
-            for instruction, name in marked:
-                instruction.set_metadata("alias.scope", scope_list(place[name]))
-                if len(place) > 1:
-                    instruction.set_metadata("noalias", other_scopes(place[name], len(place)))
+            for instruction, own in marked:
+                numbers = tuple(dict.fromkeys(place[name] for name in own))
+                instruction.set_metadata("alias.scope", scope_list(numbers))
+                if len(place) > len(numbers):
+                    instruction.set_metadata("noalias", other_scopes(numbers, len(place)))
 
     def _known(self) -> Callable[[int, str], str]:
         """The name under which a function knows memory: one for all names that alias there."""

@@ -167,11 +167,11 @@ class FunctionBuilder:
         mask = zeros(llvm.VectorType(I32, count))
         return self.builder.shuffle_vector(first, nothing, mask) if count > 1 else first
 
-    def copy(self, target: Any, source: Any, size: Index) -> None:
-        """Copy bytes between two memories that do not overlap."""
+    def copy(self, target: Any, source: Any, size: Index) -> Any:
+        """Copy bytes between two memories that do not overlap; returns the call."""
         name, false = "llvm.memcpy.p0.p0.i64", llvm.Constant(I1, 0)
         copy = self.external(name, VOID, POINTER, POINTER, I64, I1)
-        self.builder.call(copy, [target, source, self.index(size), false])
+        return self.builder.call(copy, [target, source, self.index(size), false])
 
     def external(self, name: str, result: Any, *types: Any) -> Any:
         """A function of the process."""

@@ -54,6 +54,9 @@ def move(
     if found.form is CopyForm.VECTORS:
         _copy_vectors(context, source, target, node.size, found)
         return
+    if found.form is CopyForm.BYTES:
+        _copy_bytes(context, source, target, node)
+        return
     with each_position(context, context.access.size(node), found.loops) as position:
         context.access.store(target, Flat(position), context.access.load(source, Flat(position)))
 
@@ -86,6 +89,12 @@ def _copy_vectors(
             copy(size - rest % 2 ** (bit + 1), 2**bit)
 
 
+def _copy_bytes(context: CodegenContext, source: Buffer, target: Buffer, node: Node) -> None:
+    size = context.builder.multiply(context.access.size(node), node.dtype.numpy.itemsize)
+    call = context.builder.copy(target.pointer, source.pointer, size)
+    context.access.aliases.mark(call, source.scope, target.scope)
+
+
 def copy_node(
     context: CodegenContext,
     source: Node,
@@ -107,6 +116,8 @@ def _copy(context: CodegenContext, source: Node, target: Buffer, found: Copy) ->
                 access.store(target, access.unflat(position, static_shape(source)), value)
         case CopyForm.VECTORS:
             _copy_vectors(context, access.buffer(source), target, source.size, found)
+        case CopyForm.BYTES:
+            _copy_bytes(context, access.buffer(source), target, source)
         case CopyForm.FLAT:
             with (
                 each_position(context, access.size(source), found.loops) as position,

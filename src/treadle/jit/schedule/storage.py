@@ -389,7 +389,7 @@ def _reads_by_index(node: Node, operand: Node, storage_of: Mapping[Node, Storage
     if isinstance(node.op, View) and not all(isinstance(a.offset, int) for a in node.op.axes):
         return True
     return storage_of[node] is not Storage.REGISTERS or isinstance(
-        node.op, ScanSlice | Take | Gather | Scatter | Reduce | ArgTopK
+        node.op, ScanSlice | Take | Gather | Scatter | ArgTopK
     )
 
 

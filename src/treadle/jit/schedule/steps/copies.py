@@ -2,6 +2,7 @@
 
 from registers        its elements are stored one after the other
 vectors               from memory to memory, both in row-major order without gaps
+bytes                 the same by the C library, if the size is open
 in row-major order    one loop over the positions of its elements
 tiles                 a transposition of memory: both have neighbours, along different axes
 index by index        all others
@@ -45,6 +46,7 @@ class CopyForm(enum.Enum):
 
     WRITTEN = "from registers"
     VECTORS = "in vectors"
+    BYTES = "as bytes"
     FLAT = "in row-major order"
     TILES = "in tiles"
     INDICES = "index by index"
@@ -121,13 +123,15 @@ def _flat(node: Node, nanoseconds: float, threshold: int) -> Parallelism:
 def move_of(node: Node, threshold: int, vector_bytes: int, nanoseconds: float = COPIED) -> Copy:
     """How a value is moved from memory to memory, both in row-major order.
 
-    By vectors if its size is known and one thread copies all of it at once.
+    If one thread copies all of it at once, by vectors, or as bytes if its size is open: LLVM takes
+    5 milliseconds to vectorize a loop that does this.
     """
     loops = _flat(node, nanoseconds, threshold)
-    is_known = node.is_static and node.dtype is not DType.BOOL
-    if is_known and not loops.is_shared and loops.chunk is None:
+    if node.dtype is DType.BOOL or loops.is_shared or loops.chunk is not None:
+        return Copy(CopyForm.FLAT, loops)
+    if node.is_static:
         return Copy(CopyForm.VECTORS, loops, vector_bytes // node.dtype.numpy.itemsize)
-    return Copy(CopyForm.FLAT, loops)
+    return Copy(CopyForm.BYTES, loops)
 
 
 def _turned(
