@@ -5,10 +5,9 @@
         absorb a step the engine takes only together with others where
             the region contains all its readers, or
             its operands come from the region or from outside the block, one from the region,
-            or are read in the region already, or small steps make them of such values
+            or are read in the region already
 
-The last are absorbed with it: `loop(x) + b[0]` is one region. A step that reads only values from
-outside the block is not absorbed for its operands. A step that
+A step that reads only values from outside the block is not absorbed for its operands. A step that
 makes or reads a sliced value of unknown length is not absorbed: as long as only loops use that
 value, its length stays dynamic in the compiled code. Steps that make or read it item by item are
 absorbed: what they read is sliced in turn. So is one that makes a list of the rows: as many Python
@@ -51,13 +50,14 @@ def steps_to_absorb(
         k for k in sorted(beside) if k in feeds or sliced.isdisjoint(_touched(block.steps[k]))
     ]
     backwards = sorted({*forwards, *fed}, reverse=True)
-    leads = partial(_leads, block, readers)
-    follows = partial(_follows, block, makers, readers, frozenset(forwards))
-    for joined, positions in ((leads, backwards), (follows, forwards), (leads, backwards)):
+    for joins, positions in (
+        (partial(_leads, readers), backwards),
+        (partial(_follows, block, makers, readers), forwards),
+        (partial(_leads, readers), backwards),
+    ):
         for position in positions:
-            found = joined(position, taken)
-            if len(taken) + len(found) <= most:
-                taken |= found
+            if len(taken) < most and joins(block.steps[position], taken):
+                taken.add(position)
     return taken.difference(own)
 
 
@@ -134,44 +134,25 @@ def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
     return readers
 
 
-def _leads(
-    block: Block, readers: Mapping[Value, Sequence[int]], position: int, taken: set[int]
-) -> set[int]:
-    """The step, if only absorbed steps read it; a constant that nothing reads costs no call."""
-    step = block.steps[position]
+def _leads(readers: Mapping[Value, Sequence[int]], step: Step, taken: set[int]) -> bool:
+    """Whether only absorbed steps read its results; a constant that nothing reads costs no call."""
     found = {k for value in step.results if value is not None for k in readers.get(value, ())}
-    joins = found <= taken and (bool(found) or not any(reads(step)))
-    return {position} if joins else set()
+    return found <= taken and (bool(found) or not any(reads(step)))
 
 
 def _follows(
     block: Block,
     makers: Mapping[Value, int],
     readers: Mapping[Value, Sequence[int]],
-    small: Collection[int],
-    position: int,
+    step: Step,
     taken: set[int],
-) -> set[int]:
-    """The step and those of `small` that make its operands; empty if it does not join.
+) -> bool:
+    """Whether its operands come from absorbed steps, or must be there for absorbed steps anyway.
 
-    One operand must come from an absorbed step. Others must come from the steps found or from
-    outside the block, or must be there for absorbed steps anyway.
+    One operand must come from an absorbed step.
     """
-
-    def needed(k: int) -> set[int]:
-        made = [value for value in reads(block.steps[k]) if value is not None and value in makers]
-        return {makers[value] for value in made if taken.isdisjoint(readers[value])} - taken
-
-    made = {makers.get(value) for value in reads(block.steps[position]) if value is not None}
-    if taken.isdisjoint(made):
-        return set()
-    found, left = {position}, needed(position)
-    while left:
-        k = left.pop()
-        if not any(reads(block.steps[k])) or k in found:
-            continue
-        if k not in small:
-            return set()
-        found.add(k)
-        left |= needed(k)
-    return found
+    made = [value for value in reads(step) if value is not None and value in makers]
+    others = {makers[value] for value in made if taken.isdisjoint(readers[value])} - taken
+    found = {makers[value] for value in made}
+    is_after = not taken.isdisjoint(found)
+    return is_after and not any(any(reads(block.steps[k])) for k in others)
