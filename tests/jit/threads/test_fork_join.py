@@ -82,9 +82,9 @@ def test_waiting_threads_pause_as_the_processor_wants(triple, pause, clock):
     text = emit_pool(replace(llvm.host_target(), triple=triple))
     known = set(re.findall(r'declare \w+ @"(llvm\.[a-z0-9.]+)"', text))
     assert known - {"llvm.umin.i64", "llvm.umax.i64"} == {pause, clock} - {None}
-    assert {each.name for each in llvm.parsed(text).functions if not each.is_declaration} == {
-        "wake", "wake_all", "back_off", SERVE, SHARE,
-    }  # fmt: skip
+    with llvm.parsed(text) as module:
+        defined = {each.name for each in module.functions if not each.is_declaration}
+    assert defined == {"wake", "wake_all", "back_off", SERVE, SHARE}
 
 
 def test_the_code_of_the_pool_is_kept_on_disk(monkeypatch, tmp_path):

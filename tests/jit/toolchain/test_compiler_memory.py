@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -55,3 +57,34 @@ def test_compiling_leaks_little_memory() -> None:
         llvm.object_code(TEXT)
     gc.collect()
     assert (in_use() - before) / count < 8192, "bytes for each kernel"
+
+
+REFUSED = """
+import gc
+import subprocess
+import sys
+from treadle.jit.toolchain import llvm
+
+MODULE = '''define i32 @f(i1 %c) {
+entry:
+  br i1 %c, label %a, label %b
+a:
+  %x = add i32 1, 2
+  br label %b
+b:
+  ret i32 %x
+}'''
+for _ in range(50):
+    try:
+        llvm.object_code(MODULE)
+    except RuntimeError as error:
+        error.itself = error
+    gc.collect()
+"""
+
+
+def test_a_module_that_llvm_refuses_is_freed_before_its_context() -> None:
+    """Python's collector freed the context of a traceback's module first, and the process died."""
+    command = [sys.executable, "-c", REFUSED]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -128,7 +128,7 @@ def test_vectors_are_as_wide_as_the_target_says(width, lanes):
         llvm.host_target(), triple="x86_64-unknown-linux-gnu", processor="sapphirerapids",
         features="", vector_bytes=width, code_model="default", relocation="pic",
     )  # fmt: skip
-    made = str(llvm.optimized_module(ROW, llvm._machine(target)))
+    made = llvm.optimized_ir(ROW, target=target)
     assert f"<{lanes} x float>" in made
     assert f"<{24 - lanes} x float>" not in made
 

@@ -44,8 +44,9 @@ def _text(name: str, dtype: str) -> str:
 def _assembly(text: str, target: Target) -> str:
     machine = llvm._machine(target)
     code = generate_code(kernel_of(text), ())
-    made = llvm.optimized_module(code.text, machine, vectorizers=code.vectorizers)
-    return str(machine.emit_assembly(made))
+    with llvm.parsed(code.text) as module:
+        llvm.optimize(module, machine, vectorizers=code.vectorizers)
+        return str(machine.emit_assembly(module))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])

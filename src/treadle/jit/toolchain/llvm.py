@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -102,23 +103,28 @@ def _features(target: Target) -> str:
     return ",".join(filter(None, (target.features, *asked)))
 
 
-def parsed(text: str) -> Any:
-    """Parse a module in its own context.
+@contextmanager
+def parsed(text: str) -> Iterator[Any]:
+    """A module in its own context, both of which are freed after the block, in this order.
 
-    LLVM's global context keeps the types and constants of every module forever.
+    LLVM's global context keeps the types and constants of every module forever. Python's collector
+    may free a context before its module, as of a traceback, which ends the process.
     """
     llvm = _llvm()
-    return llvm.parse_assembly(text, llvm.create_context())
+    with (
+        closing(llvm.create_context()) as context,
+        closing(llvm.parse_assembly(text, context)) as module,
+    ):
+        yield module
 
 
-def optimized_module(text: str, target: Any, *, vectorizers: Sequence[str] = VECTORIZERS) -> Any:
-    """Run LLVM's passes on the module.
+def optimize(module: Any, target: Any, *, vectorizers: Sequence[str] = VECTORIZERS) -> None:
+    """Run LLVM's passes on a module.
 
     Without a vectorizer those of a function suffice: vectorizers and what they need around them
     take 0.4 of the time.
     """
     llvm = _llvm()
-    module = parsed(text)
     module.triple = target.triple
     module.data_layout = str(target.target_data)
     module.verify()
@@ -128,19 +134,18 @@ def optimized_module(text: str, target: Any, *, vectorizers: Sequence[str] = VEC
     late = [each.name for each in module.functions if each.name.startswith(INLINED_LATE)]
     if late:
         tuning.inlining_threshold = 0
-    builder = llvm.create_pass_builder(target, tuning)
-    if not vectorizers:
-        _inline(module, late, builder)
-    passes = builder.getModulePassManager() if vectorizers else builder.getFunctionPassManager()
-    whole = [module] if vectorizers else [f for f in module.functions if not f.is_declaration]
-    try:
-        for each in whole:
-            passes.run(each, builder)
-    finally:
-        _dispose(passes)
-    if vectorizers:
-        _inline(module, late, builder)
-    return module
+    with closing(llvm.create_pass_builder(target, tuning)) as builder:
+        if not vectorizers:
+            _inline(module, late, builder)
+        passes = builder.getModulePassManager() if vectorizers else builder.getFunctionPassManager()
+        whole = [module] if vectorizers else [f for f in module.functions if not f.is_declaration]
+        try:
+            for each in whole:
+                passes.run(each, builder)
+        finally:
+            _dispose(passes)
+        if vectorizers:
+            _inline(module, late, builder)
 
 
 def _inline(module: Any, names: Sequence[str], builder: Any) -> None:
@@ -174,9 +179,9 @@ def object_code(
     text: str, *, vectorizers: Sequence[str] = VECTORIZERS, target: Target | None = None
 ) -> bytes:
     """Compile a module to an object file; for this machine unless a target is given."""
-    with _lock:
+    with _lock, parsed(text) as module:
         machine = _machine(target or host_target())
-        module = optimized_module(text, machine, vectorizers=vectorizers)
+        optimize(module, machine, vectorizers=vectorizers)
         made: bytes = machine.emit_object(module)
         return made
 
@@ -184,9 +189,8 @@ def object_code(
 @uninterruptible
 def quick_object_code(text: str) -> bytes:
     """Compile a module without LLVM's passes."""
-    with _lock:
+    with _lock, parsed(text) as module:
         target = _machine(host_target(), 0)
-        module = parsed(text)
         module.triple = target.triple
         module.data_layout = str(target.target_data)
         made: bytes = target.emit_object(module)
@@ -194,10 +198,13 @@ def quick_object_code(text: str) -> bytes:
 
 
 @uninterruptible
-def optimized_ir(text: str, *, vectorizers: Sequence[str] = VECTORIZERS) -> str:
-    """The text of the module after LLVM's passes."""
-    with _lock:
-        return str(optimized_module(text, _machine(host_target()), vectorizers=vectorizers))
+def optimized_ir(
+    text: str, *, vectorizers: Sequence[str] = VECTORIZERS, target: Target | None = None
+) -> str:
+    """The text of the module after LLVM's passes; for this machine unless a target is given."""
+    with _lock, parsed(text) as module:
+        optimize(module, _machine(target or host_target()), vectorizers=vectorizers)
+        return str(module)
 
 
 def load_kernel(data: bytes, name: str = "kernel", *, from_disk: bool = False) -> LoadedKernel:
