@@ -6,6 +6,7 @@ States transposed, in halves and in double; two inputs sliced as one; items as r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ from benchmarks.form_values import FORMS, form
 __all__ = ["FORMS"]
 
 _FLOAT, _DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
+_LARGE = 2**16
+"""The elements of a table from which it is not brought into another form."""
 
 
 class Parts(NamedTuple):
@@ -49,7 +52,8 @@ def _states(draft: Draft, apart: Apart, whole: Whole) -> bool:
     for loop, body, states, skip, skipped in all_loops(draft):
         for k in reversed(range(states)):
             info = body.input[skip + k]
-            first = apart(draft, loop.input[skip + k], info.type) if is_tensor(info) else None
+            is_whole = not is_tensor(info) or _is_table(body, skipped + k, info.type)
+            first = None if is_whole else apart(draft, loop.input[skip + k], info.type)
             after = apart(draft, body.output[skipped + k].name, info.type) if first else None
             if first is None or after is None:
                 continue
@@ -79,6 +83,16 @@ def _states(draft: Draft, apart: Apart, whole: Whole) -> bool:
             assert given is not None
             body = given.g
     return changed
+
+
+def _is_table(body: onnx.GraphProto, output: int, kind: onnx.TypeProto) -> bool:
+    """Whether iterations change some rows of a large state.
+
+    To convert the first and the last of these is more work than the loop's.
+    """
+    made = {name: each.op_type for each in body.node for name in each.output}
+    is_scattered = made.get(body.output[output].name) in ("ScatterND", "ScatterElements")
+    return is_scattered and prod(known_shape(kind) or ()) > _LARGE
 
 
 def _exchange(fields: object, place: int, new: Sequence[object]) -> None:
