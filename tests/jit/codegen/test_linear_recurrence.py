@@ -12,12 +12,19 @@ from hypothesis import strategies as st
 import treadle
 from tests.jit.native import HEAD, WORDS, check, natives
 from tests.seeded import seeded
+from treadle.jit.schedule.loops import linear_recurrence
 from treadle.jit.toolchain.llvm import host_target
 
 LENGTHS = [0, 1, 3, 8, 33, 64, 100]
 pytestmark = pytest.mark.skipif(
     host_target().vector_bytes < 32, reason="vectors of fewer than four numbers"
 )
+
+
+@pytest.fixture(autouse=True)
+def short_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors of four numbers are enough, as on a machine with AVX2, where it does not pay."""
+    monkeypatch.setattr(linear_recurrence, "_MIN_LANES", 4)
 
 
 def scan(body, dtype="float32", *, states=("m",), outputs=("m",), more="", attributes=""):

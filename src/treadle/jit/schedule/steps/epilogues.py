@@ -5,6 +5,7 @@
 
 The reduction visits each element of its operand once, and the nest's values are stored on the way.
 So it is where the reduction is the next step, and reads what the nest computes at its own index.
+Declines for long functions, of which nests compute several vectors side by side.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def epilogues(
         for nest, step in pairwise(steps):
             if not isinstance(nest, Nest) or isinstance(step, Nest) or step not in forms:
                 continue
-            is_plain = parallelism[nest].chunk is None and nest not in once
+            runs = parallelism[nest]
+            is_plain = runs.chunk is None and runs.interleaved == 1 and nest not in once
             if is_plain and _is_epilogue(nest, step, storage, forms[step]):
                 found[nest] = step
     return found
