@@ -262,8 +262,12 @@ def test_a_wide_rotation_comes_to_an_end():
     assert {str(value.inferred) for value in main.results} == {"float32[*]"}
 
 
-def test_twenty_thousand_nodes_take_no_longer_than_a_second_and_a_half():
-    model = nested(6, 3333)
+def test_the_time_of_twenty_thousand_nodes_is_in_proportion_to_that_of_two_thousand():
+    few, many = (inference_seconds(nested(6, count)) for count in (333, 3333))
+    assert many < 25 * few
+
+
+def inference_seconds(model):
     start = time.process_time()
     infer(model)
-    assert time.process_time() - start < 1.5
+    return time.process_time() - start
