@@ -5,7 +5,8 @@
 
 The reduction visits each element of its operand once, and the nest's values are stored on the way.
 So it is where the reduction is the next step, and reads what the nest computes at its own index.
-Declines for long functions, of which nests compute several vectors side by side.
+Declines for long functions and for sums of short rows: with those a selective scan of 256 x 16
+states takes 1.13 of the time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import pairwise
 
 from treadle.jit.kernel.ir import Node, Reduce
 from treadle.jit.schedule.fusion import Nest, Step
+from treadle.jit.schedule.nest_size import is_expensive
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.read_order import is_own_index_read
 from treadle.jit.schedule.steps.forms import Form, StepForm
@@ -27,6 +29,8 @@ _ROWS_TOGETHER = 4
 
 Linear attention of 64 x 64 states takes 0.87 of the time, of 128 x 128 states 0.70 (Zen 3).
 """
+_LONG_ROW = 64
+"""The elements of a row from which its sum is added up beside other work."""
 
 
 def epilogues(
@@ -42,8 +46,7 @@ def epilogues(
         for nest, step in pairwise(steps):
             if not isinstance(nest, Nest) or isinstance(step, Nest) or step not in forms:
                 continue
-            runs = parallelism[nest]
-            is_plain = runs.chunk is None and runs.interleaved == 1 and nest not in once
+            is_plain = parallelism[nest].chunk is None and nest not in once
             if is_plain and _is_epilogue(nest, step, storage, forms[step]):
                 found[nest] = step
     return found
@@ -60,9 +63,16 @@ def _is_epilogue(nest: Nest, step: Node, storage: StorageMap, form: StepForm) ->
     if form.form not in _FORMS or form.in_blocks or form.chunk is not None:
         return False
     (source,) = step.operands
+    if any(map(is_expensive, nest.nodes)) or (form.form is Form.EACH and _has_short_rows(source)):
+        return False
     if nest.pieces is not None or not source.is_static or source.shape != nest.nodes[0].shape:
         return False
     return _reads_at_own_index(source, nest, storage)
+
+
+def _has_short_rows(source: Node) -> bool:
+    row = source.shape[-1]
+    return isinstance(row, int) and row < _LONG_ROW
 
 
 def _reads_at_own_index(source: Node, nest: Nest, storage: StorageMap) -> bool:
