@@ -71,31 +71,31 @@ class RepeatedCall:
         assert offset is not None
         slots = layout.type.from_buffer_copy(self.template)
         try:
-            if self.new is not None:
-                results = [new() for new in self.new]
-            else:
-                lengths = self.lengths
-                if compiled.trips:
-                    counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
-                    lengths = {**lengths, **counts}
-                    for number, extent in layout.extents:
-                        slots[number] = lengths[extent]
-                results = result_arrays(compiled.results, compiled.kernel.results, lengths, _ROOM)
+            results = self._new_results(arrays, slots)
             if layout.workspace is not None:
                 _memory, slots[layout.workspace] = workspace_of(compiled)
-        except (Declined, RunError, MemoryError):
-            return None
-        for number, which in layout.given:
-            slots[number] = id(arrays[which]) + offset
-        for number, which in layout.results:
-            slots[number] = id(results[which]) + offset
-        try:
+            for number, which in layout.given:
+                slots[number] = id(arrays[which]) + offset
+            for number, which in layout.results:
+                slots[number] = id(results[which]) + offset
             if not run_code(compiled, results, slots):
                 return results
-        except Declined:
+        except (Declined, RunError, MemoryError):
             return None
         why_full()  # raises an interrupt that came while memory was asked for
         return None
+
+    def _new_results(self, arrays: Sequence[np.ndarray], slots: Any) -> list[Any]:
+        """New arrays for the results; extents that depend on data are put into their slots."""
+        if self.new is not None:
+            return [new() for new in self.new]
+        compiled, lengths = self.compiled, self.lengths
+        if compiled.trips:
+            counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
+            lengths = {**lengths, **counts}
+            for number, extent in compiled.layout.extents:
+                slots[number] = lengths[extent]
+        return result_arrays(compiled.results, compiled.kernel.results, lengths, _ROOM)
 
 
 def _maker(slot: OutputSlot, lengths: Mapping[SymbolicDim, int]) -> Callable[[], np.ndarray] | None:
