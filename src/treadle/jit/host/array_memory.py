@@ -29,8 +29,15 @@ def words_type(count: int) -> Any:
     return ctypes.c_int64 * count
 
 
-def address(array: Any) -> int:
+def address(array: np.ndarray) -> int:
     """The address of an array's elements."""
+    offset = data_offset()
+    if offset is None:
+        return _told_address(array)
+    return ctypes.c_size_t.from_address(id(array) + offset).value
+
+
+def _told_address(array: np.ndarray) -> int:
     found: int = array.__array_interface__["data"][0]
     return found
 
@@ -92,7 +99,7 @@ def data_offset() -> int | None:
     arrays = [np.empty(k + 1, np.uint8) for k in range(_PROBES)]
     for offset in range(0, np.ndarray.__basicsize__, _POINTER_BYTES):
         held = (ctypes.c_size_t.from_address(id(array) + offset).value for array in arrays)
-        if all(map(int.__eq__, held, map(address, arrays))):
+        if all(map(int.__eq__, held, map(_told_address, arrays))):
             return offset
     return None
 
