@@ -62,7 +62,7 @@ class RepeatedCall:
         return cls(compiled, lengths, conditions, bytes(slots), made if is_known else None)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
-        """The results; None if the kernel fails, of which an ordinary run tells the reason."""
+        """The results; None if the kernel fails: an ordinary run says why."""
         for position in self.conditions:
             array = arrays[position]
             if not (array.item() if array.size == 1 else array.all()):

@@ -247,14 +247,24 @@ def specialize(
 
 
 def _extents(region: Region, given: Signature) -> dict[Dim, int]:
-    """The extents of this run by the names that the types of inputs have for them."""
+    """The extents of this run by the names that the types of inputs have for them.
+
+    A name in the type of a list stands for other extents in each element.
+    """
     found: dict[Dim, set[int]] = {}
+    varying: set[Dim] = set()
     for value, (_, shape, *_) in zip(region.inputs, given, strict=True):
-        dims = value.type.shape if isinstance(value.type, Tensor) else None
-        for dim, extent in zip(dims or (), shape, strict=False):
+        if not isinstance(value.type, Tensor):
+            element = getattr(value.type, "element", None)
+            varying.update(getattr(element, "shape", None) or ())
+            continue
+        for dim, extent in zip(value.type.shape or (), shape, strict=False):
             if isinstance(dim, Symbol):
                 found.setdefault(dim, set()).add(extent)
-    return {dim: min(sizes) for dim, sizes in found.items() if len(sizes) == 1 and min(sizes) >= 0}
+    return {
+        dim: min(sizes) for dim, sizes in found.items()
+        if dim not in varying and len(sizes) == 1 and min(sizes) >= 0
+    }  # fmt: skip
 
 
 def _is_fewer(kernel: Kernel, other: Kernel | Declined) -> bool:
