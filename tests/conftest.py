@@ -63,6 +63,7 @@ SLOW = (
     *(f"tests/jit/lowering/test_element_types.py::test_native_code_agrees_with_numpy[{part}]"
       for part in ("IKL", "NOP", "QR", "S", "T-Z")),
     "tests/jit/lowering/test_host_calls_of_dynamic_shapes.py::test_any_length",
+    "tests/jit/lowering/test_node_cases.py::test_native_operators_give_the_data_of_the_standard",
     "tests/jit/lowering/test_ragged_sequences.py::test_random_sequence_programs",
     "tests/jit/toolchain/test_disk_cache.py::test_processes_that_write_at_once",
     "tests/jobs/test_jobs.py::test_a_job_runs_in_bash",
