@@ -72,7 +72,9 @@ def result_arrays(
     size = 0
     try:
         for result in slots:
-            new = _maker(result) if memory is None else partial(_memory, memory, names[len(made)])
+            new = (
+                new_array(result) if memory is None else partial(_memory, memory, names[len(made)])
+            )
             is_plain = not (result.is_open or result.is_weighed)
             array = (
                 new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)
@@ -92,7 +94,8 @@ def result_arrays(
     return made
 
 
-def _maker(result: OutputSlot) -> Callable[..., np.ndarray]:
+def new_array(result: OutputSlot) -> Callable[..., np.ndarray]:
+    """The function that makes the array of a result, of a shape and a dtype."""
     return _aligned if result.is_carried else np.empty
 
 
