@@ -1,6 +1,7 @@
 """Fixtures and options of all tests: hypothesis profiles, golden files, slow tests."""
 
 import difflib
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -62,6 +63,7 @@ SLOW = (
     *(f"tests/jit/lowering/test_element_types.py::test_native_code_agrees_with_numpy[{part}]"
       for part in ("IKL", "NOP", "QR", "S", "T-Z")),
     "tests/jit/lowering/test_host_calls_of_dynamic_shapes.py::test_any_length",
+    "tests/jit/lowering/test_node_cases.py::test_native_operators_give_the_data_of_the_standard",
     "tests/jit/lowering/test_ragged_sequences.py::test_random_sequence_programs",
     "tests/jit/toolchain/test_disk_cache.py::test_processes_that_write_at_once",
     "tests/jobs/test_jobs.py::test_a_job_runs_in_bash",
@@ -97,6 +99,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if out:
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
+
+
+def pytest_collection_finish() -> None:
+    """What collecting made lives until the end: the cycle collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import treadle
+from tests.test_arrows import statements
 
 SOURCE = Path(treadle.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -29,7 +30,7 @@ that are. No exception is needed; one would need a decision record.
 def names(file: Path) -> Iterator[str]:
     """The names that a file gives: its own, and those of its classes and functions."""
     yield file.parent.name if file.name == "__init__.py" else file.stem
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in statements(ast.parse(file.read_text())):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name
 
@@ -44,7 +45,7 @@ def one_letter_parameters(source: str) -> list[str]:
     """The one-letter parameters of functions; those of a lambda, a formula, are left out."""
     return [
         f"{node.name}({argument.arg})"
-        for node in ast.walk(ast.parse(source))
+        for node in statements(ast.parse(source))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for argument in parameters(node.args)
         if len(argument.arg) == 1 and argument.arg != "_"

@@ -1,5 +1,7 @@
 """Forms of models that the project's own rewrites make give the reference's answers."""
 
+from functools import cache
+
 import pytest
 
 import treadle
@@ -7,6 +9,7 @@ from benchmarks.columns import ENGINES, fault
 from benchmarks.form_edits import draft
 from benchmarks.form_rewrites import FORMS
 from benchmarks.models import BENCHMARKS
+from benchmarks.registry import Instance
 
 
 @pytest.mark.parametrize(
@@ -30,14 +33,21 @@ def test_a_form_that_does_not_fit(form: str) -> None:
     assert not FORMS[form](draft(instance.model, instance.feed))
 
 
+@cache
+def instances() -> dict[str, Instance]:
+    """The models of the suite, small; a draft is a copy."""
+    return {name: made.make(max(made.small, 8)) for name, made in BENCHMARKS.items()}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_give_the_answers_of_the_reference(form: str) -> None:
     """The first models that a form fits, of the engines of the suite."""
     tried = 0
-    for made in BENCHMARKS.values():
-        instance = made.make(max(made.small, 8))
-        edited = draft(instance.model, instance.feed)
-        if tried == 2 or not FORMS[form](edited):
+    for name, instance in instances().items():
+        if tried == 2:
+            break
+        made, edited = BENCHMARKS[name], draft(instance.model, instance.feed)
+        if not FORMS[form](edited):
             continue
         tried += 1
         given = {info.name: edited.feed[info.name] for info in edited.model.graph.input}

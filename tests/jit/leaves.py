@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,24 @@ def natively(
 
     The inputs at the `fixed` places are constants. Raises Declined where it has no kernel.
     """
+    run, is_whole = native_leaf(step, inputs, fixed)
+    return run(inputs), is_whole
+
+
+def native_leaf(
+    step: ir.Leaf, inputs: Sequence[np.ndarray | None], fixed: Sequence[int] = ()
+) -> tuple[Callable[[Sequence[np.ndarray | None]], list[Any]], bool]:
+    """As `natively`, but a function of other inputs of these types, equal at the `fixed` places."""
     kernel = _kernel(step, inputs, fixed)
     code, machine = compiled(kernel, set(), None)
     made = CompiledKernel.of(kernel, code, machine, {})
-    given = [array for array in inputs if array is not None]
-    arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
-    return invoke(made, arrays, {}, RunContext(), "main"), not _escapes(kernel)
+
+    def run(inputs: Sequence[np.ndarray | None]) -> list[Any]:
+        given = [array for array in inputs if array is not None]
+        arrays = [np.ascontiguousarray(array).reshape(array.shape) for array in given]
+        return invoke(made, arrays, {}, RunContext(), "main")
+
+    return run, not _escapes(kernel)
 
 
 def is_native(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def _checked(
     text: str, feeds: Sequence[Mapping[str, np.ndarray]], head: str
 ) -> tuple[treadle.InferenceSession, list[object]]:
     session = treadle.InferenceSession(head + text, engines=("jit", "interp"))
-    interp = treadle.InferenceSession(head + text, engines=("interp",))
+    interp = _interp(head + text)
     names = [output.name for output in session.get_outputs()]
     for feed in feeds:
         with refused_nothing():
@@ -73,6 +74,11 @@ def _checked(
         assert isinstance(each, CompiledKernel)
         assert_kept(each)
     return session, found
+
+
+@lru_cache(maxsize=16)
+def _interp(text: str) -> treadle.InferenceSession:
+    return treadle.InferenceSession(text, engines=("interp",))
 
 
 def assert_kept(made: CompiledKernel) -> None:
@@ -118,7 +124,7 @@ def declined(text: str, feed: Mapping[str, np.ndarray]) -> str:
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     names = [output.name for output in session.get_outputs()]
     found = session.run(None, dict(feed))
-    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    interp = _interp(HEAD + text)
     assert_same(found, interp.run(None, dict(feed)), names)
     whys = [str(why) for why in outcomes(session)]
     reasons = [region.reason for region in session.plan.main.regions if region.engine == "interp"]

@@ -13,6 +13,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
+from tests.jit.fenced_memory import usual_arrays
 from treadle import ir, ops
 
 DATA = Path(onnx.__file__).parent / "backend/test/data"
@@ -23,7 +24,7 @@ BFLOAT16_RTOL = 2**-6
 @cache
 def node_cases() -> Sequence[TestCase]:
     """The cases are made by running the modules that define them; their warnings are theirs."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), usual_arrays():
         warnings.simplefilter("ignore")
         return tuple(load_model_tests(kind="node"))
 

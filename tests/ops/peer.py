@@ -64,7 +64,7 @@ def theirs(
         imports.append(helper.make_opsetid("", 15))
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
     try:
         session = onnxruntime.InferenceSession(
             _typed(model).SerializeToString(), options, providers=["CPUExecutionProvider"]

@@ -69,7 +69,9 @@ def test_the_model_saved_as_onnx_agrees_in_onnxruntime(name: str, tmp_path: Path
     path, given, wanted = _case(name, tmp_path)
     treadle.save(treadle.load(path), tmp_path / "m.onnx", external_data=False)
     onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", options)
     names = [output.name for output in session.get_outputs()]
     assert _near(dict(zip(names, session.run(None, given), strict=True)), wanted) == []
 

@@ -259,7 +259,7 @@ HALVES = """g (float[n] x, float[m] y, float z, int64 cut) => (float[k] all, flo
 @pytest.mark.parametrize("end", ["Identity", "Neg"])
 def test_stacked_outputs_are_written_into_the_concat(direction, end, rng):
     text = HALVES.replace("DIRECTION", direction).replace("END", end)
-    for rows in (9, 70, 1, 0, 300):
+    for rows in (9, 0, 70):
         x, y = (rng.integers(-9, 9, size).astype(np.float32) for size in (rows, 5))
         for cut in (0, 1, 3, 9, 100, -1):
             check(text, {"x": x, "y": y, "z": np.float32(1), "cut": np.array(cut)})

@@ -200,8 +200,15 @@ def tap_feeds(rng: np.random.Generator, count: int, dtype: str) -> list[dict[str
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-@pytest.mark.parametrize("count", [16, 17, 40, 64])
-@pytest.mark.parametrize(("word", "dtype"), [("float", "float32"), ("double", "float64")])
+@pytest.mark.parametrize(
+    ("count", "word", "dtype"),
+    [
+        (16, "float", "float32"),
+        (17, "double", "float64"),
+        (40, "double", "float64"),
+        (64, "float", "float32"),
+    ],
+)
 def test_filters_of_many_taps(row: str, count: int, word: str, dtype: str, rng) -> None:
     """Whole numbers, so that every order of the terms gives the same sum."""
     session = treadle.InferenceSession(HEAD + taps(count, word, row), engines=("jit",))

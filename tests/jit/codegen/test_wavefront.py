@@ -168,7 +168,7 @@ def bordered_feed(rng, dtype, rows, columns):
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 @pytest.mark.parametrize("border", ["edge = Add (first, one)", "edge = Neg (first)"])
 def test_rows_with_a_border_before_them(form, dtype, border, grids, rng):
-    feeds = [bordered_feed(rng, dtype, rows, 70) for rows in (0, 1, 2, 3, 4, 5, 16, 33, 70)]
+    feeds = [bordered_feed(rng, dtype, rows, 70) for rows in (0, 1, 2, 5, 16, 33)]
     check(bordered(dtype, 70, form=form, border=border), *feeds)
     assert grids
 
@@ -227,25 +227,27 @@ def table(dtype, columns, cell, *, form="Scan", stacked="Identity (next)", direc
     }}"""
 
 
-@pytest.mark.parametrize("form", ["Scan", "Loop"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize(
+    ("form", "dtype"),
+    [*(("Scan", dtype) for dtype in ("float32", "float64", "int64", "uint8")), ("Loop", "float32")],
+)
 def test_tables_of_all_rows(form, dtype, grids, rng):
-    feeds = [feed(rng, dtype, rows, 70) for rows in (5, 0, 1, 3, 4, 16, 31, 33, 70, 131)]
+    feeds = [feed(rng, dtype, rows, 70) for rows in (5, 0, 1, 4, 16, 33, 70)]
     check(table(dtype, 70, LEVENSHTEIN, form=form), *feeds)
     assert grids
 
 
 def test_rows_that_would_have_two_buffers(grids, rng):
     """A loop in order swaps buffers of 4 kB; a wavefront has one row, also for the last rows."""
-    feeds = [feed(rng, "float64", rows, 1100) for rows in (33, 0, 1, 2, 34, 65)]
-    check(text("float64", 1100, WARPING), *feeds)
-    check(table("float64", 1100, WARPING), *feeds)
+    feeds = [feed(rng, "float64", rows, 520) for rows in (17, 0, 1, 2, 18)]
+    check(text("float64", 520, WARPING), *feeds)
+    check(table("float64", 520, WARPING), *feeds)
     assert grids
 
 
 @pytest.mark.parametrize("columns", [32, 33, 64, 65, 127, 200])
 def test_tables_of_any_width(columns, grids, rng):
-    feeds = [feed(rng, "float32", rows, columns) for rows in (7, 64, 65)]
+    feeds = [feed(rng, "float32", rows, columns) for rows in (7, 17, 32)]
     check(table("float32", columns, WARPING), *feeds)
     assert grids
 

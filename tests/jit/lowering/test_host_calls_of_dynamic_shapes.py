@@ -201,7 +201,7 @@ def test_memory_does_not_grow_with_iterations():
     assert escapes(session) == ["Unique"]
     tracemalloc.start()
     try:
-        session.run(None, {**feed, "n": np.array(2000)})
+        session.run(None, {**feed, "n": np.array(500)})
         held, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

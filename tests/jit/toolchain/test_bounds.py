@@ -14,6 +14,17 @@ from treadle.jit.runtime.compilation import generate_code
 from treadle.jit.toolchain.llvm import optimized_ir
 
 
+def feeds(numbers: list[float], *names: str) -> list[dict[str, np.ndarray]]:
+    """Three iterations with every choice of the numbers."""
+    return [
+        {
+            "n": np.array(3),
+            **{k: np.array(v, np.float32) for k, v in zip(names, chosen, strict=True)},
+        }
+        for chosen in itertools.product(numbers, repeat=len(names))
+    ]
+
+
 @pytest.mark.parametrize("op", ["Max", "Min"])
 def test_bounds_of_a_chain_propagate_nan(op):
     text = f"""g (int64 n, float x, float bound) => (float y) {{
@@ -25,10 +36,7 @@ def test_bounds_of_a_chain_propagate_nan(op):
       }}>
     }}"""
     numbers = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -3.0]
-    for x in numbers:
-        for bound in numbers:
-            feed = {"x": np.float32(x), "bound": np.float32(bound)}
-            check(text, {"n": np.array(3), **{k: np.array(v) for k, v in feed.items()}})
+    check(text, *feeds(numbers, "x", "bound"))
 
 
 @pytest.mark.parametrize(
@@ -51,9 +59,7 @@ def test_two_bounds_of_a_chain_propagate_nan(own):
       }}>
     }}"""
     numbers = [math.nan, math.inf, -0.0, 0.0, -3.0, 5.0]
-    for x, low, high in itertools.product(numbers, repeat=3):
-        feed = {"x": x, "low": low, "high": high}
-        check(text, {"n": np.array(3), **{k: np.array(v, np.float32) for k, v in feed.items()}})
+    check(text, *feeds(numbers, "x", "low", "high"))
 
 
 def test_two_bounds_of_a_chain_are_asked_about_together():

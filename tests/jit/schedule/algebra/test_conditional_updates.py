@@ -77,10 +77,7 @@ def test_the_greater_of_floats_stays() -> None:
     "dtype", ["int8", "uint8", "int32", "int64", "uint64", "float32", "float64"]
 )
 @pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Max", "Min"])
-@pytest.mark.parametrize("count", [0, 1, 100])
-def test_every_element_type(
-    dtype: str, operator: str, count: int, rng: np.random.Generator
-) -> None:
+def test_every_element_type(dtype: str, operator: str, rng: np.random.Generator) -> None:
     word = WORDS[dtype]
     text = f"""g ({word}[T] x, bool[T] c, {word} s0) => ({word} s, {word} t, {word} u) {{
       s, t, u = Scan <num_scan_inputs = 2, body = b ({word} si, {word} ti, {word} ui, {word} v,
@@ -93,10 +90,14 @@ def test_every_element_type(
         uo = Where (above, v, ui)
       }}> (s0, s0, s0, x, c)
     }}"""
-    x = rng.integers(0, 100, count).astype(dtype)
+    x = rng.integers(0, 100, 100).astype(dtype)
     start = np.array(-0.0 if dtype.startswith("float") else 7, dtype)
-    feeds = [{"x": x, "c": rng.random(count) < share, "s0": start} for share in (0, 0.5, 1)]
-    if dtype.startswith("float") and count > 1 and operator in ("Max", "Min"):
+    feeds = [
+        {"x": x[:count], "c": rng.random(count) < share, "s0": start}
+        for count in (100, 0, 1)
+        for share in (0, 0.5, 1)
+    ]
+    if dtype.startswith("float") and operator in ("Max", "Min"):
         x[3] = np.nan
     with np.errstate(over="ignore"):
         check(text, *feeds)

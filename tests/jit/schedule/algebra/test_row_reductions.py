@@ -62,8 +62,18 @@ def test_the_maximum_of_floats_is_taken_by_rows() -> None:
     assert "float32[64] = reduce max over (0)" in shown
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "float32"])
-@pytest.mark.parametrize("shape", [(64, 64), (2, 48, 33), (130, 70), (17, 256)])
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [
+        ("bool", (64, 64)),
+        ("int8", (2, 48, 33)),
+        ("uint8", (130, 70)),
+        ("int32", (17, 256)),
+        ("uint64", (130, 70)),
+        ("float32", (64, 64)),
+        ("float32", (2, 48, 33)),
+    ],
+)
 @pytest.mark.parametrize("kind", ["Sum", "Max", "Min"])
 def test_every_element_type(
     dtype: str, shape: tuple[int, ...], kind: str, rng: np.random.Generator
