@@ -9,7 +9,7 @@
     rows collected in carried arrays   stacked outputs
     sums of products with a matrix     matrix products
     rows times computed matrices       sums of products
-    whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
+    whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64, nor in floats
     int(c) * a + (1 - int(c)) * b      where(c, a, b)
     where(c, scatter(s, ...), s)       a scatter of what c chooses
     x % 7 == 1                         a product and a comparison
