@@ -15,6 +15,7 @@
     x % 7 == 1                         a product and a comparison
     x / n of whole numbers            in floats, which vectors divide
     sums of several axes              rows are added first
+    maxima of windows over two axes   of windows over one, twice
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     iterations that change nothing     not run
@@ -71,6 +72,7 @@ from treadle.jit.schedule.algebra.reductions.contractions import with_contractio
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
 from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
+from treadle.jit.schedule.algebra.reductions.window_reductions import with_window_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
@@ -87,7 +89,7 @@ _PASSES = (
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
     with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
     with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
-    with_joint_extremes,
+    with_window_reductions, with_joint_extremes,
     with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_plain_items, with_split_masks, with_plain_updates,
     with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
