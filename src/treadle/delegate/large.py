@@ -72,7 +72,7 @@ class BySize:
             return None
         order, evaluate, many_bytes = tuple(names), self.evaluate, self.many_bytes
 
-        def call(feed: dict[str, object]) -> list[Any]:
+        def call(feed: dict[str, object]) -> list[Any] | None:
             if _are_large(feed.values(), many_bytes):
                 try:
                     return evaluate([feed[name] for name in order])

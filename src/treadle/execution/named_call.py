@@ -25,6 +25,8 @@ def call_by_name(main: BlockPlan, like: Mapping[str, object] | None = None) -> N
     traits = runnable.traits
     call = traits.by_name(names) if like is None else traits.unwatched(names, like)
     if call is not None and len(names) < len(block.params):
+        if traits.by_name_checks_feeds:
+            return None  # of a param that is not the region's nothing is known
         call = partial(_with_some, call, names)
     if call is not None and region.outputs != block.results:
         made: list[Value | None] = [*region.outputs]
@@ -32,10 +34,10 @@ def call_by_name(main: BlockPlan, like: Mapping[str, object] | None = None) -> N
     return call
 
 
-def _with_some(call: NamedCall, names: Sequence[str], feed: dict[str, object]) -> list[Any]:
+def _with_some(call: NamedCall, names: Sequence[str], feed: dict[str, object]) -> list[Any] | None:
     return call({name: feed[name] for name in names})
 
 
-def _in_order(call: NamedCall, places: Sequence[int], feed: dict[str, object]) -> list[Any]:
+def _in_order(call: NamedCall, places: Sequence[int], feed: dict[str, object]) -> list[Any] | None:
     made = call(feed)
-    return [made[index] for index in places]
+    return None if made is None else [made[index] for index in places]

@@ -33,9 +33,14 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
     has_kernels = any(region.runnable is None for region in main.regions)
     action = prepare_block_plan(main, None if expand is None else _bound(expand))
     is_fresh = returns_fresh_arrays(main)
-    return Program(
-        main.path, action, has_kernels, is_fresh, call_by_name(main) if is_fresh else None
-    )
+    direct = call_by_name(main) if is_fresh else None
+    checks = direct is not None and _checks_feeds(main)
+    return Program(main.path, action, has_kernels, is_fresh, direct, checks)
+
+
+def _checks_feeds(main: BlockPlan) -> bool:
+    runnable = main.regions[0].runnable
+    return runnable is not None and runnable.traits.by_name_checks_feeds
 
 
 def _bound(expand: Expand) -> Define:
@@ -59,7 +64,7 @@ class Program:
     it. `has_kernels`: numpy runs parts of it, with its warnings switched off.
     `returns_fresh_arrays`: one engine runs all of it and keeps this promise itself. `direct` then
     calls that engine with inputs by name, for runs without a listener, bounds or cancellation; it
-    may raise FallbackRequired.
+    may raise FallbackRequired. `direct_checks_feeds`: it returns None for feeds of other types.
     """
 
     path: str
@@ -67,6 +72,7 @@ class Program:
     has_kernels: bool = True
     returns_fresh_arrays: bool = False
     direct: NamedCall | None = None
+    direct_checks_feeds: bool = False
 
     def __call__(self, inputs: Sequence[object], context: RunContext) -> list[Any]:
         """One value per result, for one value per param."""

@@ -197,8 +197,8 @@ class CompilationReport:
     code: Callable[[str], str]
 
 
-NamedCall = Callable[[dict[str, object]], list[Any]]
-"""A call of a region with its inputs by name."""
+NamedCall = Callable[[dict[str, object]], list[Any] | None]
+"""A call of a region with its inputs by name; None if it leaves them to a run."""
 
 
 def _nothing_to_compile() -> str:
@@ -220,7 +220,9 @@ class RunnableTraits:
     `returns_fresh_arrays`: the memory of each result is shared with nothing else, neither inputs
     nor other results. `by_name` is a call with inputs by name, one per `region.inputs`, which for
     one operator takes a third of the time of a run; None if not supported. It is for runs without a
-    listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does.
+    listener, limits or cancellation, and raises `FallbackRequired` as the Runnable does. With
+    `by_name_checks_feeds` it returns None for feeds unlike those of earlier runs, which it leaves
+    to a run; else the caller checks their types.
     `unwatched` is such a call for feeds with the extents of one whose run is known to be short:
     Ctrl-C waits for its end. `reports`
     returns a report for every signature seen so far, `predicted_report` a report before the first
@@ -230,6 +232,7 @@ class RunnableTraits:
 
     returns_fresh_arrays: bool = False
     by_name: Callable[[Sequence[str]], NamedCall | None] = _no_named_call
+    by_name_checks_feeds: bool = False
     unwatched: Callable[[Sequence[str], Mapping[str, object]], NamedCall | None] = _no_named_call
     reports: Callable[[], Sequence[CompilationReport]] = _no_reports
     predicted_report: Callable[[], CompilationReport] | None = None

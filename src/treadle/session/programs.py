@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treadle import formats, passes
 from treadle.engines import on_trial
@@ -32,7 +32,8 @@ _MOST_PROGRAMS = 32
 class Program:
     """A model ready to run: its plan, its inputs in order, and the function that runs it.
 
-    `direct` also runs it, with inputs by name, if the plan is one call of an engine.
+    `direct` also runs it, with inputs by name, if the plan is one call of an engine; None for feeds
+    of other types than those of earlier runs.
     """
 
     plan: Plan
@@ -141,7 +142,10 @@ class Programs:
         outputs = tuple(value.name if value else "" for value in self.model.main.results)
         profile = self.stages.profile
         direct = run.direct if profile is None or profile.is_ended else None
-        return Program(planned, inputs, outputs, run, InputBinder.of(inputs), direct)
+        binder = InputBinder.of(inputs)
+        if direct is not None and not run.direct_checks_feeds:
+            direct = partial(_checked, binder, direct)
+        return Program(planned, inputs, outputs, run, binder, direct)
 
     def _planned(self, model: Model, mode: RunMode) -> tuple[Plan, execution.Program]:
         from treadle import execution
@@ -180,6 +184,10 @@ class Programs:
             else engine.traits.with_limits(mode.bounded, mode.weighed)
             for engine in self.engines
         )
+
+
+def _checked(binder: InputBinder, direct: NamedCall, feed: dict[str, object]) -> list[Any] | None:
+    return None if binder.known(feed) is None else direct(feed)
 
 
 def _expanded(

@@ -306,11 +306,11 @@ class InferenceSession(DescribedSession):
                 self._interim = None
             elif (outputs := interim.outputs(feed)) is not None:
                 return outputs
-        program = self._plain
-        if program.direct is None or program.bind.known(feed) is None:
+        direct = self._plain.direct
+        if direct is None:
             return None
         try:
-            return program.direct(feed)
+            return direct(feed)
         except FallbackRequired:
             return None
 

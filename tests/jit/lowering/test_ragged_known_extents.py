@@ -8,9 +8,10 @@ import pytest
 import treadle
 from tests.jit.lowering import test_boxed_values as boxed
 from tests.jit.lowering.test_ragged_sequences import native
-from tests.jit.native import HEAD
+from tests.jit.native import HEAD, outcomes
 from tests.seeded import floats
 from treadle.errors import RunError
+from treadle.jit.kernel.printer import show_kernel
 
 SIZES = {
     "of the loop": "six = Constant <value_ints = [6]> () rest = Sub (six, first)"
@@ -94,3 +95,27 @@ def test_an_empty_list_whose_elements_are_known_by_type_only():
     assert counts.shape == (0,)
     with pytest.raises(RunError, match=r"loop_0\.body.*iteration 0"):
         session.run(None, {"n": np.array(2), "p": []})
+
+
+def test_extents_of_elements_that_only_the_run_knows(rng):
+    """An input whose extents have names gives the kernel of one whose extents are numbers."""
+    text = """g (int64 n, float[%s] x) => (float[A,B] all) {
+      none = SequenceEmpty <dtype = 1> ()
+      l = Loop <body = b (int64 i, bool go, seq(float) s) => (bool on, seq(float) t) {
+        on = Identity (go)
+        zero = Constant <value_ints = [0]> ()
+        one = Constant <value_ints = [1]> ()
+        end = Add (i, one)
+        part = Slice (x, zero, end, one)
+        t = SequenceInsert (s, part)
+      }> (n, "", none)
+      all = ConcatFromSequence <axis = 1> (l)
+    }"""
+    rows, row = (floats(rng, n, 16) for n in (3, 1))
+    native(text % "R,C", {"x": rows, "n": np.array(7)}, {"x": row, "n": np.array(5)})
+    kernels = []
+    for shape in ("R,C", "1,16"):
+        session = treadle.InferenceSession(HEAD + text % shape, engines=("jit", "interp"))
+        session.run(None, {"x": row, "n": np.array(5)})
+        kernels += [show_kernel(made.kernel) for made in outcomes(session)]
+    assert kernels[0] == kernels[1]

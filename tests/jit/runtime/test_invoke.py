@@ -124,7 +124,7 @@ def test_results_are_arrays_of_their_own():
 
 
 def test_the_data_pointer_slot_of_arrays_is_found(monkeypatch):
-    monkeypatch.setattr(array_memory, "_offset", lambda: None)
+    monkeypatch.setattr(array_memory, "data_offset", lambda: None)
     array_memory.data_pointer_slot.cache_clear()
     try:
         last, _ = session_of(SUM).run(None, {"n": np.array(3), "p": P})

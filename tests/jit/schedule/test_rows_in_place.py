@@ -159,15 +159,42 @@ def test_a_row_across_an_item_is_copied(rng: np.random.Generator):
     np.testing.assert_array_equal(found, tables[np.arange(6), :, picks, 4].sum(1).cumsum())
 
 
-def test_a_row_of_an_item_across_its_tensor_is_copied(rng: np.random.Generator):
-    text = ITEMS.replace("TRIPS,DEEP5,40", "5,6,40").replace("DEEP", "").replace("AXIS", "0")
-    text = text.replace("scan slice along 0 of %tables", "scan slice along 1 of %tables")
+@pytest.mark.parametrize(("axis", "shape", "in_place"), [(1, "5,6,40", 1), (2, "5,40,6", 0)])
+def test_a_row_of_an_item_along_another_axis(
+    axis: int, shape: str, in_place: int, rng: np.random.Generator
+):
+    """It is copied where its elements are not neighbours."""
+    text = ITEMS.replace("TRIPS,DEEP5,40", shape).replace("DEEP", "").replace("AXIS", "0")
+    text = text.replace("scan slice along 0 of %tables", f"scan slice along {axis} of %tables")
     text = text.replace("TRIPS", "6")
-    assert rows_in_place(text) == 0
-    tables = rng.integers(-5, 5, (5, 6, 40)).astype(np.float32)
+    assert rows_in_place(text) == in_place
+    tables = rng.integers(-5, 5, [int(extent) for extent in shape.split(",")]).astype(np.float32)
     picks = rng.integers(-5, 5, 6)
     _, found = run_kernel(text, tables, picks)
-    np.testing.assert_array_equal(found, tables[picks, np.arange(6), 4].cumsum())
+    rows = np.moveaxis(tables, axis, 0)
+    np.testing.assert_array_equal(found, rows[np.arange(6), picks, 4].cumsum())
+
+
+VIEWS = {
+    "(i0+1, i1)": (1, lambda table: table[1:5]),
+    "(-1*i0+4, i1)": (1, lambda table: table[4:0:-1]),
+    "(i0+1, i1+1)": (0, lambda table: table[1:5, 1:]),
+    "(i0, -1*i1+40)": (0, lambda table: table[:4, :0:-1]),
+}
+
+
+@pytest.mark.parametrize("axes", VIEWS)
+def test_a_row_of_a_view(axes: str, rng: np.random.Generator):
+    """Only whole rows are read in the memory of what is viewed."""
+    in_place, view = VIEWS[axes]
+    width = 40 + ("40" in axes or "i1+1" in axes)
+    text = WALK.replace("%table: float32[5,40] = input 0", f"%given: float32[5,{width}] = input 0")
+    text = text.replace("  %few", f"  %table: float32[4,40] = view {axes} of %given\n  %few", 1)
+    assert rows_in_place(text) == in_place
+    given = rng.integers(-4, 4, (5, width)).astype(np.float32)
+    (found,) = run_kernel(text, given, 1)
+    (wanted,) = run_kernel(WALK.replace("[5,40]", "[4,40]"), view(given).copy(), 1)
+    assert found == wanted
 
 
 def test_a_row_of_an_item_that_is_out_of_range_fails():

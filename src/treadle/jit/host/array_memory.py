@@ -19,7 +19,8 @@ _POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 _PROBES = 3
 _CACHE_LINE_BYTES = 64
 _KEPT_BYTES = 2**24
-_CONTIGUOUS = 0x1 | 0x100  # numpy's C_CONTIGUOUS and ALIGNED
+ROW_MAJOR = 0x1 | 0x100
+"""Numpy's flags C_CONTIGUOUS and ALIGNED."""
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +69,7 @@ def in_panels(matrix: np.ndarray, width: int) -> np.ndarray:
 
 def row_major(array: np.ndarray) -> np.ndarray:
     """The array, or an aligned copy of it in row-major order."""
-    if array.flags.num & _CONTIGUOUS == _CONTIGUOUS:
+    if array.flags.num & ROW_MAJOR == ROW_MAJOR:
         return array
     return np.require(array, requirements=("C", "A")).reshape(array.shape)
 
@@ -79,13 +80,14 @@ def data_pointer_slot() -> Callable[[np.ndarray, list[Any]], int]:
 
     Objects that must live as long as the word are appended to the list.
     """
-    offset = _offset()
+    offset = data_offset()
     if offset is None:
         return _made
     return lambda array, keep: id(array) + offset
 
 
-def _offset() -> int | None:
+@cache
+def data_offset() -> int | None:
     """The offset of the elements' address in an array object, in this Python and numpy."""
     arrays = [np.empty(k + 1, np.uint8) for k in range(_PROBES)]
     for offset in range(0, np.ndarray.__basicsize__, _POINTER_BYTES):

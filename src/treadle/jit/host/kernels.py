@@ -126,9 +126,10 @@ class HostKernels:
 
 def _by_name(runnable: Runnable, names: Sequence[str]) -> Callable[[dict[str, Any]], Sequence[Any]]:
     """A call of the runnable with its inputs in order, by name."""
-    return runnable.traits.by_name(names) or (
-        lambda feed: cast(Sequence[Any], runnable(tuple(feed.values()), RunContext(waits=True)))
+    call = runnable.traits.by_name(names) or (
+        lambda feed: cast(list[Any], runnable(tuple(feed.values()), RunContext(waits=True)))
     )
+    return cast(Callable[[dict[str, Any]], Sequence[Any]], call)
 
 
 def _numpys(leaf: Leaf) -> Prepared | None:

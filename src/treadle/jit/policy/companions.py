@@ -29,10 +29,11 @@ _OF_ROWS = frozenset((
 _OF_LISTS = frozenset((
     "ConcatFromSequence", "SequenceAt", "SequenceEmpty", "SequenceLength", "SplitToSequence",
 ))  # fmt: skip
-_MOVES = frozenset((
-    "Cast", "Concat", "ConstantOfShape", "Expand", "Flatten", "Identity", "Reshape", "Slice",
-    "Split", "Squeeze", "Transpose", "Unsqueeze",
+_VIEWS = frozenset((
+    "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Unsqueeze",
 ))  # fmt: skip
+"""Operators whose results loops read in the memory of the operands, of any size."""
+_MOVES = _VIEWS | {"Cast", "Concat", "ConstantOfShape", "Expand", "Transpose"}
 """Operators that move, repeat or convert elements: native code takes no longer than others.
 
 What they do beside a loop is often undone in it, as where states are carried transposed.
@@ -51,7 +52,7 @@ def may_be_small(step: Step) -> bool:
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
-    if step.op in _OF_LISTS:
+    if step.op in _OF_LISTS or step.op in _VIEWS:
         return True
     sizes = [_size(value) for value in _looked_at(step)]
     if None in sizes and is_compute_heavy(step):

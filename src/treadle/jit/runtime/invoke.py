@@ -219,10 +219,7 @@ def invoke(
     objects = [] if objects is None else objects
     _bind(layout, slots, keep, objects, context)
     if layout.workspace is not None:
-        workspace = _workspace(compiled.code.workspace + _WORKSPACE_ALIGNMENT, bound)
-        slots[layout.workspace] = (
-            -(-address(workspace) // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
-        )
+        _memory, slots[layout.workspace] = workspace_of(compiled, bound)
     if layout.poll is not None:
 
         def poll() -> None:
@@ -268,13 +265,16 @@ def _bounds(context: RunContext, arrays: Sequence[np.ndarray]) -> tuple[float, i
     return max(most, *(array.nbytes for array in arrays), 0), context.bytes_left
 
 
-def _workspace(size: int, bound: float) -> np.ndarray:
+def workspace_of(compiled: CompiledKernel, bound: float = inf) -> tuple[np.ndarray, int]:
+    """The memory that a kernel computes in, and its address; raises Declined without memory."""
+    size = compiled.code.workspace + _WORKSPACE_ALIGNMENT
     if size > LARGE and (why := refusal(size, bound)):
         raise Declined(f"values that do not fit into memory: {why}")
     try:
-        return np.empty(size, np.uint8)
+        memory = np.empty(size, np.uint8)
     except (MemoryError, ValueError) as error:
         raise Declined(f"values that do not fit into memory: {error}") from error
+    return memory, -(-address(memory) // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
 
 
 def _call_bounded(
@@ -304,11 +304,9 @@ def _call_bounded(
 def _call(
     compiled: CompiledKernel, results: list[Any], slots: Any, context: RunContext, path: str
 ) -> None:
-    outs = compiled.layout.outs
-    grown = [AdoptedBuffer(slots, outs["grown", k]) for k in compiled.code.grown]
     try:
         with ops.ignore_fp_warnings() if compiled.layout.calls else _NOTHING:
-            status = _status(compiled, slots)
+            status = run_code(compiled, results, slots)
         if status == _OVER_LIMIT:
             raise context.over(*_where(compiled, _told(compiled, slots)))
         if status == _OVER_BYTES:
@@ -316,26 +314,33 @@ def _call(
         if status:
             refused = GuardFailed if status == _UNMATCHED else FallbackRequired
             raise refused(
-                RunError(_FAILURES[status] + (_why_full() if status == _FULL else ""), path)
+                RunError(_FAILURES[status] + (why_full() if status == _FULL else ""), path)
             )
-        if grown:
-            _take_grown(compiled, results, slots, grown)
-        if compiled.reshaped:
-            _take_shapes(compiled, results, slots)
     except KernelError as error:
         raise FallbackRequired(RunError(str(error), path)) from error
 
 
-def _status(compiled: CompiledKernel, slots: Any) -> int:
-    """Run the kernel, with the thread pool if its work may be shared."""
+def run_code(compiled: CompiledKernel, results: list[Any], slots: Any) -> int:
+    """Run the kernel, with the thread pool if its work may be shared; 0 if it has succeeded.
+
+    Then `results` are complete: those whose extents only the kernel knows are put there.
+    """
+    outs = compiled.layout.outs
+    grown = [AdoptedBuffer(slots, outs["grown", k]) for k in compiled.code.grown]
     pool_slot, address = compiled.layout.thread_pool, ctypes.addressof(slots)
     if pool_slot is None:
-        return compiled.machine.call(address)
-    with acquired(compiled.threads) as slots[pool_slot]:
-        return compiled.machine.call(address)
+        status = compiled.machine.call(address)
+    else:
+        with acquired(compiled.threads) as slots[pool_slot]:
+            status = compiled.machine.call(address)
+    if grown and not status:
+        _take_grown(compiled, results, slots, grown)
+    if compiled.reshaped and not status:
+        _take_shapes(compiled, results, slots)
+    return status
 
 
-def _why_full() -> str:
+def why_full() -> str:
     """The bytes of the allocation that Python refused; "" if the system did."""
     why, interrupt, ROOM.refusal, ROOM.interrupt = ROOM.refusal, ROOM.interrupt, "", None
     if interrupt is not None:

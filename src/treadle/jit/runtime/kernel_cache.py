@@ -29,7 +29,8 @@ from treadle.jit.runtime.region_compiler import (
     read_record,
     write_record,
 )
-from treadle.jit.runtime.specialize import DynamicDims, Signature, signature
+from treadle.jit.runtime.repeated_call import RepeatedCall
+from treadle.jit.runtime.specialize import DynamicDims, Signature, conditions, signature
 from treadle.jit.runtime.value_specialization import ValueSpecialization
 from treadle.jit.toolchain.uninterruptible import run_aside
 from treadle.locks import ForkSafeLock
@@ -50,8 +51,9 @@ _MISFIT = "the code failed twice in a row because shapes change inside the run"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
-Found = tuple[CompiledKernel, Mapping[SymbolicDim, int]] | str
-"""A kernel and the extents of its dynamic dims, or the reason why there is none."""
+Found = tuple[CompiledKernel, Mapping[SymbolicDim, int], RepeatedCall | None] | str
+"""A kernel, the extents of its dynamic dims, and its call without a run, if there is one; or the
+reason why there is no kernel."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -85,8 +87,8 @@ class KernelCache:
 
     def find(
         self, arrays: Sequence[np.ndarray], context: RunContext
-    ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int]] | Pending:
-        """The kernel for these arrays and the extents of its dynamic dims; raises Declined.
+    ) -> tuple[CompiledKernel, Mapping[SymbolicDim, int], RepeatedCall | None] | Pending:
+        """The kernel for these arrays, with extents and its quick call; raises Declined.
 
         A Pending if other engines answer until it is compiled.
         """
@@ -104,6 +106,13 @@ class KernelCache:
         if isinstance(found, str):
             raise Declined(found)
         return found
+
+    def repeated(self, shapes: Shapes) -> RepeatedCall | None:
+        """The call of a kernel for shapes of an earlier run, if nothing else decides on it."""
+        found = self.by_shapes.get(shapes)
+        if found is None or self.misfits or self.values.all or isinstance(found, str):
+            return None
+        return found[2]
 
     def remember(self, shapes: Shapes, arrays: Sequence[np.ndarray]) -> Found:
         """Find or compile the kernel for these arrays, for later runs with the same shapes."""
@@ -160,7 +169,11 @@ class KernelCache:
             key = self._make(key, arrays, dims)
         made = self.compiled[key] = self.compiled.pop(key)
         try:
-            return made if isinstance(made, str) else (made, _extents(arrays, dims))
+            if isinstance(made, str):
+                return made
+            extents = _extents(arrays, dims)
+            true = conditions(self.compiler.region)
+            return made, extents, RepeatedCall.of(made, extents, true)
         except Declined as why:
             return str(why)
 

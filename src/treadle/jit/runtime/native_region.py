@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle.errors import RunError
 from treadle.ir import dtype_of
-from treadle.jit.host.array_memory import row_major
+from treadle.jit.host.array_memory import ROW_MAJOR, row_major
 from treadle.jit.host.boxed_values import enter_boxes
 from treadle.jit.host.calls import ShapeChanged
 from treadle.jit.host.sequence_marshal import stack_elements, unstack_elements
@@ -24,6 +24,7 @@ from treadle.jit.runtime.specialize import DynamicDims, Signature
 from treadle.plan import (
     CompilationReport,
     FallbackRequired,
+    NamedCall,
     Pending,
     Region,
     RunContext,
@@ -67,7 +68,7 @@ class NativeRegion:
             found = cache.find(arrays, context)
             if isinstance(found, Pending):
                 return found
-            kernel, extents = found
+            kernel, extents, _ = found
             self._check_conditions(arrays)
             path = self.region.path
             results = invoke(kernel, arrays, extents, context, path, boxes, self.names)
@@ -81,6 +82,28 @@ class NativeRegion:
         if cache.misfits:
             cache.fitted(kernel)
         return self._outputs(results, kernel.kernel.boxed_results, context)
+
+    def by_name(self, names: Sequence[str]) -> NamedCall | None:
+        """A call for feeds like those of an earlier run; it returns None for others."""
+        if self.list_outputs:
+            return None
+        count, cache = len(names), self.cache
+
+        def call(feed: dict[str, object]) -> list[Any] | None:
+            if len(feed) != count:
+                return None
+            arrays: list[np.ndarray] = []
+            shapes = []
+            for name in names:
+                array = feed.get(name)
+                if type(array) is not np.ndarray or array.flags.num & ROW_MAJOR != ROW_MAJOR:
+                    return None
+                arrays.append(array)
+                shapes.append((array.dtype, array.shape))
+            repeated = cache.repeated(tuple(shapes))
+            return None if repeated is None else repeated(arrays)
+
+        return call
 
     def _refused(self, why: Declined) -> FallbackRequired:
         is_slower = str(why).startswith(f"{self.region.next_best_engine} is expected to be faster")
@@ -121,6 +144,8 @@ class NativeRegion:
         """The memory of a result belongs to the caller only, unless the result was boxed."""
         return RunnableTraits(
             returns_fresh_arrays=True,
+            by_name=self.by_name,
+            by_name_checks_feeds=True,
             reports=self.reports,
             predicted_report=self.predicted_report,
             compile_declared=self.compile_declared,

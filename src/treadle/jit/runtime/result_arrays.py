@@ -86,7 +86,7 @@ def result_arrays(
     size = 0
     try:
         for result in slots:
-            new = _maker(result)
+            new = new_array(result)
             if memory is not None and not result.is_reshaped:
                 new = partial(_memory, memory, names[len(made)])
             is_plain = not (result.is_open or result.is_weighed)
@@ -108,7 +108,8 @@ def result_arrays(
     return made
 
 
-def _maker(result: OutputSlot) -> Callable[..., np.ndarray]:
+def new_array(result: OutputSlot) -> Callable[..., np.ndarray]:
+    """The function that makes the array of a result, of a shape and a dtype."""
     return _aligned if result.is_carried else np.empty
 
 

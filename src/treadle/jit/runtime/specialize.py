@@ -13,11 +13,14 @@ import numpy as np
 from treadle import ops
 from treadle.ir import (
     Block,
+    Dim,
     DType,
     Leaf,
     Loop,
     Model,
     Step,
+    Symbol,
+    Tensor,
     Value,
     dtype_of,
     ports,
@@ -232,7 +235,7 @@ def specialize(
     found = written(region.block)
     assert found is not None
     if parts and (isinstance(found, Declined) or _held(found.main)):
-        other = written(lambda: scalarize_sequences(region.block()))
+        other = written(lambda: scalarize_sequences(region.block(), _extents(region, given)))
         if isinstance(other, Kernel) and _is_fewer(other, found):
             return other
     if isinstance(found, Declined):
@@ -241,6 +244,17 @@ def specialize(
         finally:
             del found  # it refers to this frame
     return found
+
+
+def _extents(region: Region, given: Signature) -> dict[Dim, int]:
+    """The extents of this run by the names that the types of inputs have for them."""
+    found: dict[Dim, set[int]] = {}
+    for value, (_, shape, *_) in zip(region.inputs, given, strict=True):
+        dims = value.type.shape if isinstance(value.type, Tensor) else None
+        for dim, extent in zip(dims or (), shape, strict=False):
+            if isinstance(dim, Symbol):
+                found.setdefault(dim, set()).add(extent)
+    return {dim: min(sizes) for dim, sizes in found.items() if len(sizes) == 1 and min(sizes) >= 0}
 
 
 def _is_fewer(kernel: Kernel, other: Kernel | Declined) -> bool:

@@ -24,6 +24,7 @@
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
+    items of joined tensors            items of the tensors
     items of reversed tensors          items of the tensors
     states kept from a number on       a loop before it, and one behind
     where(c, s + x, s)                 s + where(c, x, 0)
@@ -63,6 +64,7 @@ from treadle.jit.schedule.algebra.integers.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.integers.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.integers.whole_choices import with_whole_choices
 from treadle.jit.schedule.algebra.item_forms import with_plain_items
+from treadle.jit.schedule.algebra.item_sources import with_items_of_sources
 from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 from treadle.jit.schedule.algebra.loop_fission import with_split_loops
@@ -85,14 +87,16 @@ from treadle.jit.schedule.sunk_producers import with_sunk_producers
 from treadle.jit.schedule.takes_to_slices import with_scan_slices
 
 _PASSES = (
-    with_equal_extents, with_live_carried_values, with_induction_variables, with_initial_values,
+    with_equal_extents, with_live_carried_values, with_items_of_sources,
+    with_induction_variables, with_initial_values,
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
     with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
     with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
     with_window_reductions, with_joint_extremes,
     with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
-    with_hoisted_guards, with_scan_slices, with_plain_items, with_split_masks, with_plain_updates,
-    with_picked_matrices, with_rows, with_row_loops, with_sunk_producers,
+    with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
+    with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,
+    with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
     with_fused_loops, with_split_loops,
 )  # fmt: skip

@@ -3,10 +3,11 @@
     row = take(data, i)          row[k] is data[i, k]
 
 Lawful where nothing writes the data before the last read of the row: the data are an input, a
-constant, or made outside the innermost loop around the row. The data may be an item that a loop
-slices: then these are what it slices. What keeps memory of its own, such as
-a carried value, or may write it, such as a Scatter, gets a copy. A row of an array that a Scatter
-in the same block updates is a view of it where the update needs what is computed from the row.
+constant, or made outside the innermost loop around the row. Where they are an item that a loop
+slices, or a view with whole rows, the data are what is sliced or viewed. What keeps memory of its
+own, such as a carried value, or may write it, such as a Scatter, gets a copy. A row of an array
+that a Scatter in the same block updates is a view of it where the update needs what is computed
+from the row.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.traversal import readers_of, reads_of, with_inside
+from treadle.jit.kernel.views import same
 
 _READING = (Concat, Cumulative, Elementwise, Gather, MatMul, Reduce, Reshape, Take, View)
 """Operations that read elements and keep no operand's memory."""
@@ -47,9 +49,25 @@ def memory_of_row(
         return None
     data, index = node.operands
     is_row = index.is_single and all(extent == 1 for extent in data.shape[: node.op.axis])
-    while data in inline and isinstance(data.op, ScanSlice) and data.op.axis == 0:
+    rank = len(data.shape) - node.op.axis - 1
+    while data in inline and _has_rows_of_operand(data, rank):
         data = data.operands[0]
     return data if is_row and _is_kept(data, node) and _is_only_read(node, readers) else None
+
+
+def _has_rows_of_operand(node: Node, rank: int) -> bool:
+    """Whether rows, which are the last axes of an item or a view, lie so in its operand."""
+    base = node.operands[0]
+    if isinstance(node.op, ScanSlice):
+        return node.op.axis < len(base.shape) - rank
+    if not isinstance(node.op, View):
+        return False
+    behind = range(-rank, 0)
+    own = [same(len(node.shape) + k) for k in behind]
+    return len(base.shape) >= rank <= len(node.shape) and all(
+        node.op.axes[k] == axis and node.shape[k] == base.shape[k]
+        for k, axis in zip(behind, own, strict=True)
+    )
 
 
 def _is_kept(data: Node, row: Node) -> bool:

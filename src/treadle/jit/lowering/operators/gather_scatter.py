@@ -207,6 +207,8 @@ def gather_nd(builder: KernelBuilder, operands: Operands, attributes: Attributes
     """Slices of x at index tuples, batch by batch."""
     data, indices = operands
     batch = attributes.get("batch_dims") or 0
+    if not batch and indices.shape[-1:] == (1,) and data.shape and indices.dtype in _WHOLE:
+        return picked(builder, data, builder.reshape(indices, indices.shape[:-1]), 0)
     places, columns = _columns(builder, data, indices, batch)
     *around, count = indices.shape
     assert isinstance(count, int)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from treadle import ir
@@ -13,16 +13,20 @@ from treadle.jit.kernel.node_builder import NATIVE
 
 @dataclass(eq=False, slots=True)
 class ElementTypes:
-    """Union-find over a block's lists and optionals: values of one kind are in one set."""
+    """Union-find over a block's lists and optionals: values of one kind are in one set.
 
+    `extents` are the extents that a run has for names.
+    """
+
+    extents: Mapping[ir.Dim, int]
     found: dict[Value, Value] = field(default_factory=dict)
     facts: dict[Value, list[ir.Type]] = field(default_factory=dict)
     claims: dict[Value, list[ir.Type]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, block: Block) -> ElementTypes:
+    def of(cls, block: Block, extents: Mapping[ir.Dim, int]) -> ElementTypes:
         """Collect the facts from the steps of the block and its bodies."""
-        kinds = cls()
+        kinds = cls(extents)
         for value in (*block.params, *block.results):
             kinds._meet(value)
         kinds._hear(block)
@@ -46,7 +50,8 @@ class ElementTypes:
         shapes = [fact.shape for fact in tensors if fact.shape is not None]
         if len(dtypes) != 1 or not dtypes <= NATIVE or len({*map(len, shapes)}) != 1:
             return None
-        shape = tuple(dims[0] if len({*dims}) == 1 else None for dims in zip(*shapes, strict=True))
+        known = [[self.extents.get(dim, dim) for dim in shape] for shape in shapes]
+        shape = tuple(dims[0] if len({*dims}) == 1 else None for dims in zip(*known, strict=True))
         is_sequence = any(isinstance(fact, ir.Sequence) for fact in facts)
         return SequenceLayout(is_sequence, Tensor(dtypes.pop(), shape))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from treadle import ir
@@ -12,12 +12,12 @@ from treadle.jit.kernel.declined import Declined
 from treadle.jit.lowering.sequences.element_types import ElementTypes
 
 
-def scalarize_sequences(block: Block) -> Block | None:
+def scalarize_sequences(block: Block, extents: Mapping[ir.Dim, int]) -> Block | None:
     """Replace lists and optionals inside the block by their parts; None if it has none.
 
-    Its params and results are unchanged.
+    Its params and results are unchanged. `extents` are the extents that a run has for names.
     """
-    kinds = ElementTypes.of(block)
+    kinds = ElementTypes.of(block, extents)
     writing = _Scalarizer(kinds)
     if not any(kinds.kind(value) for value in kinds.found):
         return None

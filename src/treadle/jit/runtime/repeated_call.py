@@ -1,0 +1,110 @@
+"""Calls a kernel again with arrays of dtypes and shapes that it has had, with little Python.
+
+A call of a kernel takes 10 to 20 us by way of a plan, of which small models notice each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from treadle.errors import RunError
+from treadle.jit.host.array_memory import data_offset
+from treadle.jit.kernel.declined import Declined
+from treadle.jit.kernel.ir import SymbolicDim
+from treadle.jit.runtime.invoke import CompiledKernel, run_code, why_full, workspace_of
+from treadle.jit.runtime.result_arrays import OutputSlot, new_array, result_arrays
+from treadle.machine import LARGE
+
+_ROOM = 2**62
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RepeatedCall:
+    """A kernel that needs nothing of a run but arrays, whose dtypes and shapes are known.
+
+    `conditions` are the inputs that have to be true. `template` holds the slots that are the same
+    in each call; `given` are the slots of inputs, each with its input, `made` those of results.
+    `new` makes the results; None if their extents depend on data.
+    """
+
+    compiled: CompiledKernel
+    lengths: Mapping[SymbolicDim, int]
+    conditions: tuple[int, ...]
+    template: bytes
+    new: tuple[Callable[[], np.ndarray], ...] | None
+
+    @classmethod
+    def of(
+        cls,
+        compiled: CompiledKernel,
+        lengths: Mapping[SymbolicDim, int],
+        conditions: tuple[int, ...],
+    ) -> RepeatedCall | None:
+        """The call for these extents; None for a kernel that calls Python or has limits."""
+        layout = compiled.layout
+        is_plain = not (layout.calls or layout.bounds or compiled.clocks)
+        if data_offset() is None or not is_plain or compiled.kernel.boxed_results:
+            return None
+        slots = layout.type.from_buffer_copy(layout.template)
+        if layout.poll is not None:
+            slots[layout.poll] = id(_go_on)
+        for number, extent in layout.extents:
+            slots[number] = lengths.get(extent, 0)
+        new = [_maker(slot, lengths) for slot in compiled.results]
+        made = None if compiled.trips else tuple(each for each in new if each is not None)
+        is_known = made is not None and len(made) == len(new)
+        return cls(compiled, lengths, conditions, bytes(slots), made if is_known else None)
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
+        """The results; None if the kernel fails, of which an ordinary run tells the reason."""
+        for position in self.conditions:
+            array = arrays[position]
+            if not (array.item() if array.size == 1 else array.all()):
+                return None
+        compiled, layout, offset = self.compiled, self.compiled.layout, data_offset()
+        assert offset is not None
+        slots = layout.type.from_buffer_copy(self.template)
+        try:
+            results = self._new_results(arrays, slots)
+            if layout.workspace is not None:
+                _memory, slots[layout.workspace] = workspace_of(compiled)
+            for number, which in layout.given:
+                slots[number] = id(arrays[which]) + offset
+            for number, which in layout.results:
+                slots[number] = id(results[which]) + offset
+            if not run_code(compiled, results, slots):
+                return results
+        except (Declined, RunError, MemoryError):
+            return None
+        why_full()  # raises an interrupt that came while memory was asked for
+        return None
+
+    def _new_results(self, arrays: Sequence[np.ndarray], slots: Any) -> list[Any]:
+        """New arrays for the results; extents that depend on data are put into their slots."""
+        if self.new is not None:
+            return [new() for new in self.new]
+        compiled, lengths = self.compiled, self.lengths
+        if compiled.trips:
+            counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
+            lengths = {**lengths, **counts}
+            for number, extent in compiled.layout.extents:
+                slots[number] = lengths[extent]
+        return result_arrays(compiled.results, compiled.kernel.results, lengths, _ROOM)
+
+
+def _maker(slot: OutputSlot, lengths: Mapping[SymbolicDim, int]) -> Callable[[], np.ndarray] | None:
+    """A function that makes the array of a result; None if its extents depend on data."""
+    shape = tuple(lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in slot.shape)
+    if slot.is_weighed or -1 in shape or prod(shape) * slot.dtype.itemsize > LARGE:
+        return None
+    return partial(new_array(slot), shape, slot.dtype)
+
+
+def _go_on() -> None:
+    """What a kernel calls now and then, so that Python handles signals."""
