@@ -25,8 +25,6 @@ def call_by_name(main: BlockPlan, like: Mapping[str, object] | None = None) -> N
     traits = runnable.traits
     call = traits.by_name(names) if like is None else traits.unwatched(names, like)
     if call is not None and len(names) < len(block.params):
-        if traits.by_name_checks_feeds:
-            return None  # of a param that is not the region's nothing is known
         call = partial(_with_some, call, names)
     if call is not None and region.outputs != block.results:
         made: list[Value | None] = [*region.outputs]

@@ -39,8 +39,10 @@ def prepare(plan: Plan | BlockPlan, expand: Expand | None = None) -> Program:
 
 
 def _checks_feeds(main: BlockPlan) -> bool:
-    runnable = main.regions[0].runnable
-    return runnable is not None and runnable.traits.by_name_checks_feeds
+    """Whether the call by name of the only region checks the types of all params."""
+    region = main.regions[0]
+    is_all = len(region.inputs) == len(main.block.params)
+    return is_all and region.runnable is not None and region.runnable.traits.by_name_checks_feeds
 
 
 def _bound(expand: Expand) -> Define:

@@ -25,7 +25,7 @@ TRIPS = (1, 2, 5, 40)
 def whole():
     """Lists and optionals are not taken apart, as those of unknown elements are not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specialize, "scalarize_sequences", lambda block: None)
+        patch.setattr(specialize, "scalarize_sequences", lambda block, extents: None)
         yield
 
 

@@ -179,10 +179,10 @@ def test_branches_with_unlike_components_are_boxed(name, rng):
 
 
 def test_a_failed_scalarization_boxes_the_sequence(monkeypatch, rng):
-    def fault(block):
+    def fault(block, extents):
         raise ValueError("a fault")
 
-    def declining(block):
+    def declining(block, extents):
         raise Declined("a reason")
 
     monkeypatch.delenv("TREADLE_DEBUG")

@@ -127,6 +127,18 @@ def test_results_whose_extents_only_the_kernel_knows(repeated):
     assert len(repeated) == 3
 
 
+def test_inputs_that_the_kernel_does_not_read_are_checked(repeated, rng):
+    text = SUMS.replace("float[4] s)", "float[4] s, int64[2] spare)")
+    session = session_of(text)
+    feed = {"xs": floats(rng, 5, 4), "s": floats(rng, 4), "spare": np.array([1, 2])}
+    for _ in range(2):
+        expect_like_interp(session, text, feed)
+    assert len(repeated) == 1
+    for wrong in (np.array([1]), np.array([1.0, 2.0])):
+        with pytest.raises(InputError):
+            session.run(None, {**feed, "spare": wrong})
+
+
 @pytest.mark.skipif(not hasattr(signal, "raise_signal"), reason="signals of Unix")
 def test_an_interrupt_ends_a_repeated_call(repeated, rng):
     session = session_of(POWERS)
