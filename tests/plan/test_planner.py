@@ -301,6 +301,42 @@ def test_steps_away_from_a_loop_do_not_join_it():
     assert shown(chain("Neg", "Neg"), engine) == [(INTERP, 2)]
 
 
+def beside_a_loop(*ops: str, shared: bool = False) -> Model:
+    """`loop(x) + f(x)`: f are these operators; `shared`: the loop begins with f(x) too."""
+    built = negating_body()
+    block = BlockBuilder("main")
+    trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
+    aside = x
+    for op in ops:
+        aside = block.leaf(op, 1, aside)
+    start = aside if shared else x
+    (z,) = block.loop(trip, None, built, (Iteration(), Condition(), Carried()), (start,))
+    return Model(block.build(block.leaf("Add", 1, z, aside)))
+
+
+def test_what_is_added_to_a_loops_result_joins_with_the_sum():
+    engine = TakesBeside(frozenset(("Neg", "Add")))
+    for shared in (False, True):
+        for count in (1, 2, 5):
+            model = beside_a_loop(*("Neg",) * count, shared=shared)
+            assert shown(model, engine) == [("fast", count + 2)]
+
+
+def test_what_needs_a_step_that_joins_nothing_does_not_join_with_the_sum():
+    engine = TakesBeside(frozenset(("Neg", "Add")))
+    for ops in (("Odd",), ("Odd", "Neg"), ("Neg", "Odd"), ("Neg", "Odd", "Neg")):
+        model = beside_a_loop(*ops)
+        found = regions(model, engine)
+        assert [len(region.steps) for region in found if region.engine == "fast"] == [1]
+        assert_runs(model.main, found)
+
+
+def test_what_joins_with_a_sum_is_bounded():
+    engine, most = TakesBeside(frozenset(("Neg", "Add"))), region_growing._MOST
+    assert shown(beside_a_loop(*("Neg",) * (most - 1)), engine) == [("fast", most + 1)]
+    assert dict(shown(beside_a_loop(*("Neg",) * most), engine))["fast"] == 1
+
+
 def test_a_refused_region_is_tried_without_the_joined_steps():
     engine = TakesBeside(frozenset(("Neg",)))
     (region,) = regions(around_a_loop("Neg", "Neg"), engine)

@@ -23,6 +23,7 @@
     shifts      rows that move by numbers that the iterations compute
     masked      states that a number of iterations masks, and rows that are stacked and joined
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
+    whole       floats that are whole numbers, counted, beside -0, NaN and large ones
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
 declared or open; loops run 0, 1, 2 or more times.
@@ -47,6 +48,7 @@ from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, s
 from tools.edge_programs.registers import registers
 from tools.edge_programs.shifts import shifts
 from tools.edge_programs.unrolled import unrolled
+from tools.edge_programs.whole_floats import whole_floats
 
 Results = Mapping[str, int | tuple[str, int]]
 """The rank of each result, which is of float32, or its element type and rank."""
@@ -55,8 +57,8 @@ FAMILIES: Mapping[str, Family] = {
     "stencil": stencil, "rows": rows, "grid": grid, "stacked": stacked, "updates": updates,
     "reduced": reduced, "fed": fed, "products": products, "layers": layers, "windows": windows,
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
-    "registers": registers, "panels": panels, "narrow": narrow, "counted": counted,
-    "indexed": indexed, "picked": picked, "unrolled": unrolled,
+    "registers": registers, "panels": panels, "narrow": narrow, "whole": whole_floats,
+    "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
     "shifts": shifts, "masked": masked,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}

@@ -5,14 +5,14 @@
         absorb a step the engine takes only together with others where
             the region contains all its readers, or
             its operands come from the region or from outside the block, one from the region,
-            or are read in the region already
+            or are read in the region already, or small steps make them of such values
 
-A step that reads only values from outside the block is not absorbed for its operands. A step that
-makes or reads a sliced value of unknown length is not absorbed: as long as only loops use that
-value, its length stays dynamic in the compiled code. Steps that make or read it item by item are
-absorbed: what they read is sliced in turn. So is one that makes a list of the rows: as many Python
-objects take longer than code for each length. At most 256 steps are absorbed, because each adds
-compile time.
+The last are absorbed with it: `loop(x) + b[0]` is one region. A step that reads only values from
+outside the block is not absorbed for its operands. A step that makes or reads a sliced value of
+unknown length is not absorbed: as long as only loops use that value, its length stays dynamic in
+the compiled code. Steps that make or read it item by item are absorbed: what they read is sliced in
+turn. So is one that makes a list of the rows: as many Python objects take longer than code for each
+length. At most 256 steps are absorbed, because each adds compile time.
 
 Steps that lead from one loop of the region to another are absorbed first, if the engine links loops
 by them: then the loops are one region, which can run both at the same time.
@@ -50,14 +50,13 @@ def steps_to_absorb(
         k for k in sorted(beside) if k in feeds or sliced.isdisjoint(_touched(block.steps[k]))
     ]
     backwards = sorted({*forwards, *fed}, reverse=True)
-    for joins, positions in (
-        (partial(_leads, readers), backwards),
-        (partial(_follows, block, makers, readers), forwards),
-        (partial(_leads, readers), backwards),
-    ):
+    leads = partial(_leads, block, readers)
+    follows = partial(_follows, block, makers, readers, frozenset(forwards))
+    for joined, positions in ((leads, backwards), (follows, forwards), (leads, backwards)):
         for position in positions:
-            if len(taken) < most and joins(block.steps[position], taken):
-                taken.add(position)
+            found = joined(position, taken)
+            if len(taken) + len(found) <= most:
+                taken |= found
     return taken.difference(own)
 
 
@@ -134,25 +133,44 @@ def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
     return readers
 
 
-def _leads(readers: Mapping[Value, Sequence[int]], step: Step, taken: set[int]) -> bool:
-    """Whether only absorbed steps read its results; a constant that nothing reads costs no call."""
+def _leads(
+    block: Block, readers: Mapping[Value, Sequence[int]], position: int, taken: set[int]
+) -> set[int]:
+    """The step, if only absorbed steps read it; a constant that nothing reads costs no call."""
+    step = block.steps[position]
     found = {k for value in step.results if value is not None for k in readers.get(value, ())}
-    return found <= taken and (bool(found) or not any(reads(step)))
+    joins = found <= taken and (bool(found) or not any(reads(step)))
+    return {position} if joins else set()
 
 
 def _follows(
     block: Block,
     makers: Mapping[Value, int],
     readers: Mapping[Value, Sequence[int]],
-    step: Step,
+    small: Collection[int],
+    position: int,
     taken: set[int],
-) -> bool:
-    """Whether its operands come from absorbed steps, or must be there for absorbed steps anyway.
+) -> set[int]:
+    """The step and those of `small` that make its operands; empty if it does not join.
 
-    One operand must come from an absorbed step.
+    One operand must come from an absorbed step. Others must come from the steps found or from
+    outside the block, or must be there for absorbed steps anyway.
     """
-    made = [value for value in reads(step) if value is not None and value in makers]
-    others = {makers[value] for value in made if taken.isdisjoint(readers[value])} - taken
-    found = {makers[value] for value in made}
-    is_after = not taken.isdisjoint(found)
-    return is_after and not any(any(reads(block.steps[k])) for k in others)
+
+    def needed(k: int) -> set[int]:
+        made = [value for value in reads(block.steps[k]) if value is not None and value in makers]
+        return {makers[value] for value in made if taken.isdisjoint(readers[value])} - taken
+
+    made = {makers.get(value) for value in reads(block.steps[position]) if value is not None}
+    if taken.isdisjoint(made):
+        return set()
+    found, left = {position}, needed(position)
+    while left:
+        k = left.pop()
+        if not any(reads(block.steps[k])) or k in found:
+            continue
+        if k not in small:
+            return set()
+        found.add(k)
+        left |= needed(k)
+    return found

@@ -32,8 +32,8 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
 )
 from treadle.jit.kernel.target import PYTHON, Surroundings, Target
+from treadle.jit.kernel.traversal import has_known_shape
 from treadle.jit.schedule.layouts.memory_order import in_same_order
-from treadle.jit.schedule.layouts.result_memory import has_known_shape
 from treadle.jit.schedule.loops.iteration_time import SAFEPOINT_PERIOD
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -160,6 +160,7 @@ def _give(context: CodegenContext) -> list[int]:
     handed: dict[int, HeapBuffer] = {}
     for number, node in enumerate(context.kernel.results):
         if context.schedule.in_results.get(in_same_order(node, context.schedule.storage)) == number:
+            _tell_extents(context, node)
             continue
         if has_known_shape(node, context.access.exact):
             pointer, strides = context.access.slots.result(number), context.access.strides(node)
@@ -171,12 +172,19 @@ def _give(context: CodegenContext) -> list[int]:
         context.builder.builder.store(
             scratch.take(context.builder), context.access.slots.out("grown", number)
         )
-        for extent in context.kernel.results[number].shape:
-            if isinstance(extent, SymbolicDim):
-                context.builder.builder.store(
-                    context.access.extent(extent), context.access.slots.out("count", extent)
-                )
+        _tell_extents(context, context.kernel.results[number])
     return list(handed)
+
+
+def _tell_extents(context: CodegenContext, node: Node) -> None:
+    """Write the extents of a result, if not all of them were known before the kernel ran."""
+    if has_known_shape(node, context.access.exact):
+        return
+    for extent in node.shape:
+        if isinstance(extent, SymbolicDim):
+            context.builder.builder.store(
+                context.access.extent(extent), context.access.slots.out("count", extent)
+            )
 
 
 def _own(context: CodegenContext, node: Node, others: Collection[HeapBuffer]) -> HeapBuffer:

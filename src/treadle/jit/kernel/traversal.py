@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from treadle.ir import show_shape
 from treadle.jit.kernel.ir import (
@@ -42,6 +42,11 @@ def dims_of(node: Node) -> Iterator[SymbolicDim]:
         case HostCall(results=kinds):
             numbers += [extent for kind in kinds if kind is not None for extent in kind[1]]
     return (number for number in numbers if isinstance(number, SymbolicDim))
+
+
+def has_known_shape(node: Node, exact: Collection[SymbolicDim]) -> bool:
+    """Whether the shape is known before the kernel runs, where `exact` extents are."""
+    return all(isinstance(e, int) or e.source is None or e in exact for e in node.shape)
 
 
 def shape_operands(node: Node) -> Iterator[Node]:

@@ -142,7 +142,8 @@ class CompiledKernel:
     """A kernel as machine code.
 
     `trips` are the inputs that open extents are found in, `exact` the extents known before it runs,
-    `threads` how many may share its work. `clocks` are those of a profiled kernel.
+    `reshaped` the results whose extents it tells, `threads` how many may share its work. `clocks`
+    are those of a profiled kernel.
     """
 
     kernel: Kernel
@@ -152,6 +153,7 @@ class CompiledKernel:
     exact: frozenset[SymbolicDim]
     layout: CallLayout
     results: tuple[OutputSlot, ...]
+    reshaped: tuple[int, ...]
     threads: int = 1
     clocks: Clocks | None = None
 
@@ -168,7 +170,10 @@ class CompiledKernel:
     ) -> CompiledKernel:
         """A kernel with its slots sorted; `kernels` are numpy's by default."""
         keep_freed_memory()
-        results = tuple(OutputSlot.of(node, weighs=kernel.limits_memory) for node in kernel.results)
+        results = tuple(
+            OutputSlot.of(node, exact, is_grown=k in code.grown, weighs=kernel.limits_memory)
+            for k, node in enumerate(kernel.results)
+        )
         clocks = None
         if code.clocks:
             from treadle.jit.runtime.clocks import Clocks, clocked
@@ -176,7 +181,9 @@ class CompiledKernel:
             clocks = Clocks(code, machine.lines)
             machine = clocked(machine, clocks)
         layout = CallLayout.of(code, kernels or HostKernels(), clocks)
-        return cls(kernel, code, machine, trips, frozenset(exact), layout, results, threads, clocks)
+        reshaped = tuple(k for k, result in enumerate(results) if result.is_reshaped)
+        known = frozenset(exact)
+        return cls(kernel, code, machine, trips, known, layout, results, reshaped, threads, clocks)
 
 
 def invoke(
@@ -328,6 +335,8 @@ def run_code(compiled: CompiledKernel, results: list[Any], slots: Any) -> int:
             status = compiled.machine.call(address)
     if grown and not status:
         _take_grown(compiled, results, slots, grown)
+    if compiled.reshaped and not status:
+        _take_shapes(compiled, results, slots)
     return status
 
 
@@ -361,10 +370,8 @@ def _take_grown(
     compiled: CompiledKernel, results: list[Any], slots: Any, grown: Sequence[AdoptedBuffer]
 ) -> None:
     """Take over results of unknown size: large ones in the kernel's memory, small ones copied."""
-    outs = compiled.layout.outs
     for number, lent in zip(compiled.code.grown, grown, strict=True):
-        result = compiled.results[number]
-        shape = [slots[outs["count", e]] if isinstance(e, SymbolicDim) else e for e in result.shape]
+        result, shape = compiled.results[number], _told_shape(compiled, number, slots)
         if prod(shape) * result.dtype.itemsize >= _ADOPTED_BYTES:
             results[number] = lent.array(shape, result.dtype)
             continue
@@ -375,3 +382,14 @@ def _take_grown(
         if made.nbytes:
             ctypes.memmove(address(made), lent.address, made.nbytes)
         results[number] = made
+
+
+def _take_shapes(compiled: CompiledKernel, results: list[Any], slots: Any) -> None:
+    """Give results that are views of what the kernel wrote the shapes that it tells."""
+    for number in compiled.reshaped:
+        results[number] = results[number].reshape(_told_shape(compiled, number, slots))
+
+
+def _told_shape(compiled: CompiledKernel, number: int, slots: Any) -> list[int]:
+    outs, node = compiled.layout.outs, compiled.kernel.results[number]
+    return [slots[outs["count", e]] if isinstance(e, SymbolicDim) else e for e in node.shape]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, prod
@@ -18,6 +18,7 @@ from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Loop, Node, Result, SymbolicDim
 from treadle.jit.kernel.target import LARGEST_BYTES
+from treadle.jit.kernel.traversal import has_known_shape
 from treadle.machine import LARGE, refusal
 from treadle.plan import Memory
 
@@ -30,7 +31,8 @@ class OutputSlot:
     """How a result is allocated: its shape and dtype, `is_open` with dynamic extents.
 
     `is_weighed`: if the run allows fewer bytes, the kernel fails before writing it. `is_carried`:
-    every iteration of a loop may read and write it.
+    every iteration of a loop may read and write it. `is_reshaped`: the kernel tells its shape, and
+    this one has as many elements.
     """
 
     shape: tuple[int | SymbolicDim, ...]
@@ -38,13 +40,25 @@ class OutputSlot:
     is_open: bool
     is_weighed: bool
     is_carried: bool = False
+    is_reshaped: bool = False
 
     @classmethod
-    def of(cls, node: Node, *, weighs: bool) -> OutputSlot:
-        """The slot for this node of a kernel."""
+    def of(
+        cls, result: Node, exact: Collection[SymbolicDim], *, is_grown: bool, weighs: bool
+    ) -> OutputSlot:
+        """The slot for this result of a kernel, which allocates it itself if `is_grown`."""
+        node = result if is_grown else _written(result, exact)
         is_weighed = weighs and memory_limit.is_weighed_before(node)
         is_open, is_carried = not node.is_static, _is_carried(node)
-        return cls(node.shape, node.dtype.numpy, is_open, is_weighed, is_carried)
+        is_reshaped = node is not result
+        return cls(node.shape, node.dtype.numpy, is_open, is_weighed, is_carried, is_reshaped)
+
+
+def _written(result: Node, exact: Collection[SymbolicDim]) -> Node:
+    """The value in the result's memory: one with a known shape, of which the result is a view."""
+    while not has_known_shape(result, exact):
+        result = result.operands[0]
+    return result
 
 
 def _is_carried(node: Node) -> bool:
@@ -72,9 +86,9 @@ def result_arrays(
     size = 0
     try:
         for result in slots:
-            new = (
-                new_array(result) if memory is None else partial(_memory, memory, names[len(made)])
-            )
+            new = new_array(result)
+            if memory is not None and not result.is_reshaped:
+                new = partial(_memory, memory, names[len(made)])
             is_plain = not (result.is_open or result.is_weighed)
             array = (
                 new(result.shape, result.dtype) if is_plain else _open(result, lengths, room, new)

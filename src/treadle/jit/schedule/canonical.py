@@ -9,12 +9,13 @@
     rows collected in carried arrays   stacked outputs
     sums of products with a matrix     matrix products
     rows times computed matrices       sums of products
-    whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64
+    whole numbers in a narrow range    in 32, 16 or 8 bits, not in 64, nor in floats
     int(c) * a + (1 - int(c)) * b      where(c, a, b)
     where(c, scatter(s, ...), s)       a scatter of what c chooses
     x % 7 == 1                         a product and a comparison
     x / n of whole numbers            in floats, which vectors divide
     sums of several axes              rows are added first
+    maxima of windows over two axes   of windows over one, twice
     max(x) beside argmax(x)            one reduction
     a small branch                     both sides, and selects
     iterations that change nothing     not run
@@ -73,6 +74,7 @@ from treadle.jit.schedule.algebra.reductions.contractions import with_contractio
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
 from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
+from treadle.jit.schedule.algebra.reductions.window_reductions import with_window_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
@@ -90,7 +92,7 @@ _PASSES = (
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
     with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
     with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
-    with_joint_extremes,
+    with_window_reductions, with_joint_extremes,
     with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,

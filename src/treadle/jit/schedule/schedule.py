@@ -184,7 +184,8 @@ def schedule_kernel(
     carried = storage_of_carried({node: of.carried for node, of in loops.items()}, storage)
     order = MemoryOrder(storage, carried, concats.into)
     order = replace(order, gapped={*gapped_elements(loops, kernel, storage)})
-    own = in_results(kernel, storage, exact)
+    may_reshape = has_pool and not kernel.is_recorded
+    own = in_results(kernel, storage, exact, may_reshape=may_reshape)
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
     forms = dict(_forms(blocks, order, _vectorized(loops)))

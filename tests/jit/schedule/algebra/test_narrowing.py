@@ -101,10 +101,26 @@ def test_numbers_of_a_type_that_become_the_other(wide: str, rng: np.random.Gener
         np.testing.assert_array_equal(one, same)
 
 
-@pytest.mark.parametrize("function", ["mul", "div", "mod"])
-def test_products_and_divisions_have_at_least_16_bits(function: str) -> None:
-    text = count(f"{function} %m, %two")
+@pytest.mark.parametrize(("function", "number"), [("mul", 2), ("div", 1), ("mod", 2)])
+def test_products_and_divisions_have_at_least_16_bits(function: str, number: int) -> None:
+    text = count(f"{function} %m, %two").replace("constant 2", f"constant {number}")
     assert f"int16[100] = {function}" in narrowed(text)
+
+
+@pytest.mark.parametrize(
+    ("number", "function", "sums"), [(1, "mul", 1), (0, "mul", 0), (0, "add", 1)]
+)
+def test_what_changes_nothing_is_not_computed(
+    number: int, function: str, sums: int, rng: np.random.Generator
+) -> None:
+    text = count(f"{function} %m, %two").replace("constant 2", f"constant {number}")
+    shown = narrowed(text)
+    assert (shown.count(" = mul "), shown.count(" = add ")) == (0, sums)
+    b = rng.random(100) < 0.5
+    for one, same in zip(
+        run_kernel(shown, b, b, b * 1), run_kernel(text, b, b, b * 1), strict=True
+    ):
+        np.testing.assert_array_equal(one, same)
 
 
 @pytest.mark.parametrize(

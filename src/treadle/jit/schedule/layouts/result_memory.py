@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import Branch, HostCall, Kernel, Loop, Node, Result, SymbolicDim, op_of
-from treadle.jit.kernel.traversal import stack_of
+from treadle.jit.kernel.traversal import has_known_shape, stack_of
 from treadle.jit.schedule.layouts.memory_order import in_same_order
 from treadle.jit.schedule.loops.facts import grows, read_result
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -53,22 +53,21 @@ def gapped_elements(loops: Iterable[Node], kernel: Kernel, storage: StorageMap) 
 
 
 def in_results(
-    kernel: Kernel, storage: StorageMap, exact: Collection[SymbolicDim]
+    kernel: Kernel, storage: StorageMap, exact: Collection[SymbolicDim], *, may_reshape: bool
 ) -> dict[Node, int]:
-    """The number of the result in whose memory a value is; `exact` extents are known before it."""
+    """The number of the result in whose memory a value is; `exact` extents are known before it.
+
+    A result may have other extents, which are known after it: `may_reshape`, if the caller gives
+    the memory its shape then (`invoke._take_shapes`).
+    """
     found: dict[Node, int] = {}
     for number, node in enumerate(kernel.results):
         source = in_same_order(node, storage)
         is_made = storage.storage_of[source] in (Storage.NEST, Storage.BUFFER) and _is_own(source)
-        are_known = has_known_shape(node, exact) and has_known_shape(source, exact)
+        are_known = has_known_shape(source, exact) and (may_reshape or has_known_shape(node, exact))
         if is_made and are_known and source not in found:
             found[source] = number
     return found
-
-
-def has_known_shape(node: Node, exact: Collection[SymbolicDim]) -> bool:
-    """Whether the shape is known before the kernel runs."""
-    return all(isinstance(e, int) or e.source is None or e in exact for e in node.shape)
 
 
 def _is_own(node: Node) -> bool:

@@ -6,7 +6,9 @@
 Only arrays, and only where the range of a value and of each of its operands is known
 (value_ranges.py), so that nothing wraps around. What reads a value in all its bits reads a cast of
 it. A group of values that read each other has one type, and stays as it is where such casts would
-cost more than is gained. Numbers of 64 bits come first, then those of 32.
+cost more than is gained. Numbers of 64 bits come first, then those of 32. Floats that are whole
+numbers, as counts of truths by a convolution, are computed in integers in the same way; a product
+with 1 and a sum with 0 are what they are made of then.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ from treadle.jit.schedule.algebra.integers.value_ranges import (
 _NARROW: Mapping[DType, tuple[DType, ...]] = {
     DType.INT64: (DType.INT8, DType.INT16, DType.INT32),
     DType.INT32: (DType.INT8, DType.INT16),
+    DType.FLOAT64: (DType.INT8, DType.INT16, DType.INT32),
+    DType.FLOAT32: (DType.INT8, DType.INT16),
 }
 """The types that numbers of a wide type are computed in."""
 _ASSUMED_SIZE = 1024
@@ -93,7 +97,7 @@ def _narrowed(kernel: Kernel, wide: DType) -> Kernel:
     }
     if not types:
         return kernel
-    made = rewritten_once(kernel, _Writer(wide, types).rules)
+    made = rewritten_once(kernel, _Writer(wide, types, ranges).rules)
     return replace(made, narrowed=kernel.narrowed + len(types))
 
 
@@ -124,9 +128,23 @@ def _fits(values: Range, dtype: DType) -> bool:
 def _type(group: Collection[Node], wide: DType, ranges: Ranges) -> DType:
     """The narrowest type for the nodes of a group and what they read."""
     read = {each for node in group for each in (node, *_operands(node)) if each.dtype is wide}
-    functions = {node.op.function for node in group if isinstance(node.op, Elementwise)}
+    computed = [node for node in group if _same(node, ranges) is None]
+    functions = {node.op.function for node in computed if isinstance(node.op, Elementwise)}
     types = _NARROW[wide][not _WITHOUT_BYTES.isdisjoint(functions) :]
     return next(t for t in types if all(_fits(ranges[each], t) for each in read))
+
+
+def _same(node: Node, ranges: Ranges) -> Node | None:
+    """The operand that a sum with 0 or a product with 1 is, or a 0 that a product is."""
+    neutral = {"add": (0, 0), "mul": (1, 1)}
+    function = node.op.function if isinstance(node.op, Elementwise) else ""
+    for one, other in (node.operands, node.operands[::-1]) if function in neutral else ():
+        if ranges.get(one) == neutral[function] and other.shape == node.shape:
+            return other
+        is_like = one.is_single or one.shape == node.shape
+        if function == "mul" and ranges.get(one) == (0, 0) and is_like:
+            return one
+    return None
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
@@ -284,6 +302,7 @@ class _Writer:
 
     wide: DType
     types: Mapping[Node, DType]
+    ranges: Ranges
     made: dict[Node, Node] = field(default_factory=dict)
 
     @property
@@ -298,7 +317,9 @@ class _Writer:
             return copied(rebuild, node)
         if node.dtype is not self.wide:
             return self._copied(rebuild, node, dtype)
-        if node.op == _CAST:
+        if (same := _same(node, self.ranges)) is not None:
+            made = rebuild.builder.expand(self._operand(rebuild, same, dtype), rebuild.shape(node))
+        elif node.op == _CAST:
             made = rebuild.builder.cast(self._operand(rebuild, node.operands[0], dtype), dtype)
         else:
             made = self._copied(rebuild, replace(node, dtype=dtype), dtype)

@@ -3,6 +3,9 @@
 Interval analysis. Inputs may be any number of their type; comparisons, casts from narrow types,
 masks, remainders and positions have narrower bounds. A carried value's bounds are assumed, and
 widened until no iteration leaves them.
+
+Floats have a range where they are whole numbers that the type has exactly, and 0 is never -0, as in
+sums of truths that were cast: the same functions of whole numbers give the same numbers then.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+
+import numpy as np
 
 from treadle.ir import DType
 from treadle.jit.kernel.element_types import is_signed
@@ -46,6 +51,10 @@ _MAX_VISITS = 4000
 """The most nodes that are looked at, of loops in loops many times."""
 _MOST_FACTORS = 64
 """The most iterations of a loop whose products are bounded."""
+_WHOLE: Mapping[DType, int] = {DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
+"""The number up to which a type of floats has all whole numbers."""
+_OF_FLOATS = frozenset(("abs", "add", "cast", "max", "min", "mul", "sub", "where"))
+"""Functions that give whole floats of whole floats."""
 _UNIONS, _ROUNDS = 2, 8
 """How often bounds grow by what an iteration adds, and how often in all."""
 
@@ -77,6 +86,12 @@ def bounds_of(dtype: DType) -> Range | None:
 def is_within(inner: Range, outer: Range) -> bool:
     """Whether a range is part of another one."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _limits(dtype: DType) -> Range | None:
+    """The numbers of a type; of a type of floats the whole ones that it surely has exactly."""
+    most = _WHOLE.get(dtype)
+    return bounds_of(dtype) if most is None else (-most, most)
 
 
 def _union(*ranges: Range) -> Range:
@@ -155,17 +170,22 @@ class _Analysis:
                 continue
             for inner in inner_blocks(node):
                 self.write(inner)
-            bounds = bounds_of(node.dtype)
-            if bounds is not None:
-                found = self._found(node)
-                self.known[node] = found if found and is_within(found, bounds) else bounds
+            bounds = _limits(node.dtype)
+            found = None if bounds is None else self._found(node)
+            if bounds is not None and found and is_within(found, bounds):
+                self.known[node] = found
+            elif bounds is None or node.dtype in _WHOLE:
+                self.known.pop(node, None)
+            else:
+                self.known[node] = bounds
 
     def _found(self, node: Node) -> Range | None:
         """The range of a node, if its operands have one and it is known how it follows."""
         match node.op:
             case Constant(array=array):
                 is_read = 0 < array.size <= _MAX_CONSTANT
-                return (int(array.min()), int(array.max())) if is_read else None
+                is_whole = is_read and (node.dtype not in _WHOLE or _are_whole(array))
+                return (int(array.min()), int(array.max())) if is_whole else None
             case CarriedArg():
                 return self._assumed.get(node)
             case Result(number=number):
@@ -231,14 +251,21 @@ class _Analysis:
         values |= {number: found.get(state) for number, state in enumerate(op.states)}
         self._ends |= {(node, number): each for number, each in values.items()}
 
-    def _after(self, op: Loop, assumed: Mapping[Node, Range]) -> Mapping[Node, Range]:
-        """The ranges of the next carried values, if the carried values have these."""
+    def _after(self, op: Loop, assumed: dict[Node, Range]) -> Mapping[Node, Range]:
+        """The ranges of the next carried values, if the carried values have these.
+
+        Floats that do not stay whole are taken out of `assumed`.
+        """
         for state in op.states:
             self._assumed.pop(state, None)
         self._assumed.update(assumed)
         self.write(op.body)
-        pairs = zip(op.states, op.nexts, strict=True)
-        return {state: self.known[after] for state, after in pairs if state in assumed}
+        pairs = [pair for pair in zip(op.states, op.nexts, strict=True) if pair[0] in assumed]
+        if lost := [state for state, after in pairs if after not in self.known]:
+            for state in lost:
+                del assumed[state]
+            return self._after(op, assumed)
+        return {state: self.known[after] for state, after in pairs}
 
 
 def _geometric(op: Loop, initial: Mapping[Node, Range]) -> Iterator[tuple[Node, Range]]:
@@ -266,6 +293,8 @@ def _factor(state: Node, after: Node) -> int | None:
 
 def _of_operands(node: Node, operands: Sequence[Range]) -> Range | None:
     """The range of a node that follows from those of its operands."""
+    if node.dtype in _WHOLE and not _are_whole_of(node, operands):
+        return None
     match node.op:
         case Elementwise(function=function) if function in FUNCTIONS:
             return FUNCTIONS[function](*operands)
@@ -278,11 +307,32 @@ def _of_operands(node: Node, operands: Sequence[Range]) -> Range | None:
     return None
 
 
+def _are_whole(array: np.ndarray) -> bool:
+    """Whether floats are whole numbers, and none is -0, which is no other number than 0."""
+    is_negative_zero = (array == 0) & np.signbit(array)
+    return bool(np.all(np.isfinite(array) & (np.trunc(array) == array) & ~is_negative_zero))
+
+
+def _are_whole_of(node: Node, operands: Sequence[Range]) -> bool:
+    """Whether a node of whole floats is one: a product with 0 may be -0, a maximum of none -inf."""
+    match node.op:
+        case Elementwise(function="mul"):
+            one, other = operands
+            return not any(a[0] <= 0 <= a[1] and b[0] < 0 for a, b in ((one, other), (other, one)))
+        case Elementwise(function=function):
+            return function in _OF_FLOATS
+        case Reduce(axes=axes):
+            extents = [node.operands[0].shape[axis] for axis in axes]
+            return all(isinstance(extent, int) and extent for extent in extents)
+    return True
+
+
 def _wider(dtype: DType, old: Range, new: Range, turn: int) -> Range:
     """Both ranges; in later turns a bound that moved goes as far as 32 bits, and then all, go."""
     if turn < _UNIONS:
         return _union(old, new)
-    limits = bounds_of(DType.INT32 if turn < _ROUNDS // 2 else dtype)
+    is_last = turn >= _ROUNDS // 2 or dtype in _WHOLE
+    limits = _limits(dtype if is_last else DType.INT32)
     assert limits is not None
     moved = limits[0] if new[0] < old[0] else old[0], limits[1] if new[1] > old[1] else old[1]
     return _union(moved, new)
