@@ -176,7 +176,7 @@ def test_carried_floats(first: str, after: str, fits: bool, rng: np.random.Gener
     text = CARRIED.format(first=first, after=after)
     shown = narrowed(text)
     assert ("int8[100] = carried 0" in shown) == fits
-    b, x, _, _ = arrays(rng)
+    b, _, x, _ = arrays(rng)
     given = [b, rng.choice(np.array([-0.0, 1, np.nan], np.float32), 100), x][: 2 + ("2" in first)]
     for one, other in zip(run_kernel(shown, *given), run_kernel(text, *given), strict=True):
         assert one.dtype == other.dtype
