@@ -1,7 +1,6 @@
 """Fixtures and options of all tests: hypothesis profiles, golden files, slow tests."""
 
 import difflib
-import gc
 import os
 import signal
 from collections.abc import Callable
@@ -99,12 +98,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if out:
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
-
-
-def pytest_collection_finish() -> None:
-    """What collecting made lives until the end: the cycle collector need not look at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture
