@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-import treadle
 from tests.jit.kernel_text import kernel_of
-from tests.jit.native import HEAD
 from treadle.jit.kernel.dce import remove_dead_nodes
 from treadle.jit.kernel.printer import show_kernel
 
@@ -36,27 +33,3 @@ def test_a_result_of_which_an_extent_is_read_stays(is_guarded):
     shown = show_kernel(remove_dead_nodes(kernel_of(text)))
     assert ("result 1 of" in shown) is is_guarded
     assert "tanh" in shown
-
-
-def test_an_output_that_only_a_guard_of_extents_reads():
-    """`joined` is dead; its guard asks for the second extent of z."""
-    text = """g (int64 n, int64 m, float[1] s, float[T] t) => (float[O] o, float[Y,Z] y) {
-      o, p, y, z = Loop (n, "", s, t) <body = b (int64 i, bool go, float[A] a, float[B] b)
-          => (bool on, float[C] c, float[D] d, float[E] e, float[F] f) {
-        is_late = Greater (i, m)
-        more = Abs (b)
-        c = Where (is_late, more, a)
-        d = Tanh (b)
-        e = Identity (d)
-        f = Neg (a)
-        on = Identity (go)
-      }>
-      joined = Concat <axis = 0> (y, z)
-    }"""
-    feed = {"n": np.array(3), "m": np.array(1)}
-    feed |= {"s": np.ones(1, np.float32), "t": np.full(1, -2, np.float32)}
-    options = treadle.SessionOptions(compile="eager")
-    session = treadle.InferenceSession(HEAD + text, options, engines=("jit", "interp"))
-    want = treadle.InferenceSession(HEAD + text, engines=("interp",)).run(None, feed)
-    for one, other in zip(session.run(None, feed), want, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
