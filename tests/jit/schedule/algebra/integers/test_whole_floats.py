@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of, run_kernel
+from tests.jit.schedule.algebra.test_narrowing import narrowed
 from treadle.jit.kernel.printer import show_kernel
-from treadle.jit.kernel.verifier import verify_kernel
-from treadle.jit.schedule.algebra.integers.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.integers.value_ranges import ranges_of
 
 COUNT = """kernel
@@ -23,13 +22,6 @@ COUNT = """kernel
   %both: float32[100] = max %sum, %m
   %hit: bool[100] = {compared}
   return {result}"""
-
-
-def narrowed(text: str) -> str:
-    """The text of a kernel once the pass has run."""
-    made = with_narrow_numbers(kernel_of(text))
-    verify_kernel(made)
-    return show_kernel(made)
 
 
 def count(
