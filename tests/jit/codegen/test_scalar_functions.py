@@ -20,12 +20,13 @@ from treadle.jit.toolchain.llvm import host_target
 
 BOUNDS = {
     "Exp": 1.0,
+    **dict.fromkeys(("Sin", "Cos"), 1.6),
     "Log": 1.0,
     "Tanh": 1.5,
     "Sigmoid": 2.0,
     "Softplus": 2.0,
     **dict.fromkeys(
-        ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),
+        ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),
         0.6,
     ),
 }
@@ -103,7 +104,7 @@ def test_sine_of_large_numbers(rng: np.random.Generator):
     for op in ("Sin", "Cos", "Tan"):
         with np.errstate(all="ignore"):
             exact = EXACT[op](x.astype(np.float64))
-        assert_within(0.6, scanned(op, x), exact, lambda worst: f"{x[worst]!r}")
+        assert_within(BOUNDS[op], scanned(op, x), exact, lambda worst: f"{x[worst]!r}")
 
 
 @pytest.mark.parametrize("op", ["Sin", "Cos", "Tan"])

@@ -47,8 +47,8 @@ SERIES = Cost(0.12, 1.92, 4.0, 8)
 """Long code, a series in float32."""
 WIDE_SERIES = Cost(1.0, 1.92, 4.0, 8, is_wide=True)
 """Long code, a series in float64."""
-TRIGONOMETRIC = Cost(0.4, 0.8, 4.0, 8, is_wide=True)
-"""A series in float64 of an argument below 2 ** 30."""
+TRIGONOMETRIC = Cost(0.2, 0.8, 4.0, 8)
+"""A series of an argument below a bound; in float64 without a fused multiply-add."""
 
 
 def _no_vectors(operands: Types, result: DType) -> bool:

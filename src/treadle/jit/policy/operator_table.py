@@ -55,12 +55,12 @@ A native operator is native for each of them that its schema has. Host calls nev
 
 float16 and bfloat16 are computed in float32 and rounded after every operator; in a Shrink or a
 recurrent operator of float16, after every sum, product and function of its formulas. Functions of a
-float32 are within 2 ULP over their whole range, trigonometric and hyperbolic functions and powers
-within 0.6; sine and cosine of a float64 are within 1. Functions of a float64 without code of their
-own are those of the C library. Products
-and sums of elements are rounded one by one, as in `interp`. Sums of a reduction or of a product of
-matrices may be reordered, and so may a linear recurrence of single numbers, such as a moving
-average: it is computed in float64, several iterations at once, and its results are rounded.
+float32 are within 2 ULP over their whole range, sine and cosine within 1.6, the other trigonometric
+functions, hyperbolic ones and powers within 0.6; sine and cosine of a float64 are within 1.
+Functions of a float64 without code of their own are those of the C library. Products and sums of
+elements are rounded one by one, as in `interp`. Sums of a reduction or of a product of matrices
+may be reordered, and so may a linear recurrence of single numbers, such as a moving average: it is
+computed in float64, several iterations at once, and its results are rounded.
 
 `pytest tests/jit/policy/test_operator_table.py --update-golden` writes this page.
 """

@@ -9,8 +9,9 @@ The cosine is the sine of a quarter turn more. Below 0.75 the rest of the sine i
 result is rounded once, from float64: within 0.51 ULP.
 
 Up to a bound, x - k pi in float64 is precise, with pi in parts whose products with k are exact. It
-takes less than half the time, and every float32 below the bound has the same sine, cosine and
-tangent, to the bit.
+takes less than half the time, with the same bits. Where the machine has a fused multiply-add, sine
+and cosine are computed in float32 up to their own bound (`narrow_trigonometric.py`), which takes
+half of that again.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from typing import Any
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F64, I32, I64, every, like
 from treadle.jit.codegen.scalar.exp_log import constant, fma, polynomial
+from treadle.jit.codegen.scalar.narrow_trigonometric import BOUND, TURNS
+from treadle.jit.codegen.scalar.quarter_turns import sine_of
 from treadle.jit.codegen.scalar.vector_function import RareArguments, called
 
+Bound = Callable[[FunctionBuilder], float]
+"""The size below which a function is computed by shorter code, for a machine."""
 _SINE = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(9))
 _QUARTER = 2**62
 """A quarter turn; a turn is 2 ** 64."""
@@ -45,15 +50,6 @@ def _cos(builder: FunctionBuilder, value: Any) -> Any:
 def _tan(builder: FunctionBuilder, value: Any) -> Any:
     found = builder.builder.fdiv(_sine(builder, value), _cosine(builder, value))
     return _with_sign_of(builder, builder.builder.fptrunc(found, value.type), value)
-
-
-def _near_sin(builder: FunctionBuilder, value: Any) -> Any:
-    wide = builder.builder.fpext(value, like(value.type, F64))
-    return builder.builder.fptrunc(_near_sine(builder, wide), value.type)
-
-
-def _near_cos(builder: FunctionBuilder, value: Any) -> Any:
-    return builder.builder.fptrunc(_near_cosine(builder, value), value.type)
 
 
 def _near_tan(builder: FunctionBuilder, value: Any) -> Any:
@@ -107,12 +103,6 @@ _REDUCTIONS = {
 
 def _reduction(builder: FunctionBuilder) -> _Reduction:
     return _REDUCTIONS[builder.target.has_fma]
-
-
-def _is_near(builder: FunctionBuilder, value: Any) -> Any:
-    size = builder.intrinsic("llvm.fabs", value.type, value)
-    bound = constant(value.type, _reduction(builder).bound)
-    return builder.builder.fcmp_ordered("<", size, bound)
 
 
 def _with_sign_of(builder: FunctionBuilder, found: Any, value: Any) -> Any:
@@ -217,9 +207,43 @@ def _turn() -> int:
     return (one << 400) // (2 * pi)
 
 
-def _function(name: str, near: Callable[..., Any], every_argument: Callable[..., Any]) -> Any:
-    return partial(called, RareArguments(name, _is_near, near, every_argument))
+def _near_sin(builder: FunctionBuilder, value: Any) -> Any:
+    b, size = builder.builder, builder.intrinsic("llvm.fabs", value.type, value)
+    if builder.target.has_fma:
+        sine = sine_of(TURNS, 0, builder, size)
+    else:
+        wide = _near_sine(builder, b.fpext(size, like(value.type, F64)))
+        sine = b.fptrunc(wide, value.type)
+    return _with_sign_of(builder, sine, value)
 
 
-sin, cos = _function("sin", _near_sin, _sin), _function("cos", _near_cos, _cos)
-tan = _function("tan", _near_tan, _tan)
+def _near_cos(builder: FunctionBuilder, value: Any) -> Any:
+    if builder.target.has_fma:
+        return sine_of(TURNS, 1, builder, value)
+    return builder.builder.fptrunc(_near_cosine(builder, value), value.type)
+
+
+def _is_below(bound: Bound, builder: FunctionBuilder, value: Any) -> Any:
+    size = builder.intrinsic("llvm.fabs", value.type, value)
+    return builder.builder.fcmp_ordered("<", size, constant(value.type, bound(builder)))
+
+
+def _bound_of_sine(builder: FunctionBuilder) -> float:
+    return BOUND if builder.target.has_fma else _reduction(builder).bound
+
+
+def _function(
+    name: str, bound: Bound, near: Callable[..., Any], every_argument: Callable[..., Any]
+) -> Any:
+    is_near = partial(_is_below, bound)
+
+    def rare(builder: FunctionBuilder, value: Any) -> Any:
+        found = near(builder, value), every_argument(builder, value)
+        return builder.builder.select(is_near(builder, value), *found)
+
+    return partial(called, RareArguments(name, is_near, near, rare))
+
+
+sin = _function("sin", _bound_of_sine, _near_sin, _sin)
+cos = _function("cos", _bound_of_sine, _near_cos, _cos)
+tan = _function("tan", lambda builder: _reduction(builder).bound, _near_tan, _tan)

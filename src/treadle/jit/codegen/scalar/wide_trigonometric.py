@@ -1,27 +1,23 @@
 """Sine and cosine of a float64, in vectors too: within 1 ULP.
 
-    x = k * pi / 2 + r      pi / 2 in three parts, of which a fused multiply-add makes products with
-                            k without rounding them; r is the sum of two numbers
-    sin r, cos r            the polynomials of FreeBSD's msun (k_sin.c, k_cos.c), of which k selects
-
+pi / 2 has three parts, of which a fused multiply-add makes products without rounding them; the
+rest is the sum of two numbers, and the polynomials are those of FreeBSD's msun (k_sin.c, k_cos.c).
 From 2 ** 20 on, and without that instruction, the functions of the C library are called.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
 from treadle.jit.codegen.function_builder import FunctionBuilder
-from treadle.jit.codegen.llvm_types import I64, every, like
+from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.scalar.exp_log import by_library, constant, fma, polynomial
+from treadle.jit.codegen.scalar.quarter_turns import QuarterTurns, sine_of
 from treadle.jit.codegen.scalar.vector_function import RareArguments, by_lane, called
 
 _BOUND = 2.0**20
-_MAGIC = 1.5 * 2.0**52
-"""Added to a float64, it leaves the nearest whole number in the last bits."""
 _HALF_PI = tuple(
     map(float.fromhex, ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54", "-0x1.f1976b7ed8fbcp-110"))
 )
@@ -33,20 +29,6 @@ _COSINE = (
     4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
-
-
-def _of_quarters(quarters: int, builder: FunctionBuilder, value: Any) -> Any:
-    """The sine of a number below the bound and of this many quarter turns more."""
-    b, type_ = builder.builder, value.type
-    whole, magic = like(type_, I64), constant(type_, _MAGIC)
-    shifted = fma(builder, value, constant(type_, 2 / math.pi), magic)
-    count = b.fsub(shifted, magic)
-    rest, lost = _reduced(builder, value, count)
-    number = b.add(b.bitcast(shifted, whole), every(whole, quarters))
-    is_odd = b.icmp_signed("!=", b.and_(number, every(whole, 1)), every(whole, 0))
-    found = b.select(is_odd, _cosine(builder, rest, lost), _sine(builder, rest, lost))
-    sign = b.shl(b.and_(number, every(whole, 2)), every(whole, 62))
-    return b.bitcast(b.xor(b.bitcast(found, whole), sign), type_)
 
 
 def _reduced(builder: FunctionBuilder, value: Any, count: Any) -> tuple[Any, Any]:
@@ -92,13 +74,16 @@ def _paired(builder: FunctionBuilder, value: Any, coefficients: tuple[float, ...
     return reduce(lambda found, pair: fma(builder, found, square, pair), reversed(pairs))
 
 
+_TURNS = QuarterTurns(I64, 1.5 * 2.0**52, _reduced, _sine, _cosine)
+
+
 def _is_near(builder: FunctionBuilder, value: Any) -> Any:
     size = builder.intrinsic("llvm.fabs", value.type, value)
     return builder.builder.fcmp_ordered("<", size, constant(value.type, _BOUND))
 
 
 def _function(name: str, quarters: int) -> Callable[[FunctionBuilder, Any], Any]:
-    near = partial(_of_quarters, quarters)
+    near = partial(sine_of, _TURNS, quarters)
 
     def library(builder: FunctionBuilder, value: Any) -> Any:
         return by_lane(builder, lambda each: by_library(builder, name, each), value)
