@@ -32,7 +32,7 @@ g (float[3,2] x, int64 n, int64 m, float[2] h0) => (float[2] h, float[2,3] ys)
                     }}>
                 }},
                 else_branch = w () => (float[2] e) {{ e = Neg (d) }}>
-            d3 = Sin (d2)
+            d3 = Reciprocal (d2)
         }}>
         y = Identity (c3)
     }}> (h0, x)
@@ -91,7 +91,7 @@ def test_a_model_agrees_with_itself(runtime):
 FAULTS = {
     "in the innermost loop": ("f2 = Where (is_seven, f, f)", "f2 = Where (is_seven, twice, f)"),
     "before the inner loop": ("c2 = Add (c, item)", "c2 = Sub (c, item)"),
-    "after the inner loop": ("d3 = Sin (d2)", "d3 = Cos (d2)"),
+    "after the inner loop": ("d3 = Reciprocal (d2)", "d3 = Cos (d2)"),
     "in a branch": ("e = Neg (d)", "e = Abs (d)"),
     "the other branch": ("is_first = Equal (i, half)", "is_first = Less (i, half)"),
     "more iterations": ("Loop (n, , c2)", "Loop (one, , c2)"),
