@@ -269,8 +269,8 @@ def test_carried_vectors_of_any_length_are_handed_on_in_pieces(size: int, rng):
     np.testing.assert_array_equal(found, h)
 
 
-@pytest.mark.parametrize(("size", "function", "wanted"), [(48, "sqrt", ""), (32, "sin", ""), (
-    48, "sin", "functions in float64 take less time in nests than in vectors of such a length",
+@pytest.mark.parametrize(("size", "function", "wanted"), [(48, "sin", ""), (32, "atan", ""), (
+    48, "atan", "functions in float64 take less time in nests than in vectors of such a length",
 )])  # fmt: skip
 def test_functions_in_float64_have_tiles_of_whole_powers_of_two(size, function, wanted):
     found = scheduled(squares(size, function=function))

@@ -144,8 +144,11 @@ class FunctionBuilder:
     def barrier(self, value: Any) -> Any:
         """A number that LLVM takes for a new one: what is computed from it stays behind this point.
 
-        Only of 32 and 64 bits; others are returned as they are.
+        Only of 32 and 64 bits, or an address; others are returned as they are.
         """
+        if isinstance(value.type, llvm.PointerType):
+            kind = llvm.FunctionType(POINTER, [POINTER])
+            return self.builder.asm(kind, "", "=r,0", [value], False)
         width = {"float": 32, "i32": 32, "double": 64, "i64": 64}.get(str(value.type))
         if width is None or isinstance(value, llvm.Constant):
             return value

@@ -8,7 +8,7 @@
 A safepoint in every iteration is a branch to a call of Python, for which LLVM would not vectorize.
 Numbers from before the loop are handed to each strip through a barrier: vectors of them, made once
 before the loop, would be saved in memory because of that call, and read from there in every
-iteration.
+iteration. Arrays that are in memory too are read there: a vector of one element is one instruction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import count_down, poll_when_due
-from treadle.jit.kernel.ir import Loop, Node, op_of
+from treadle.jit.kernel.ir import Loop, Node, op_of, static_shape
 from treadle.jit.schedule.loops.vectorization import Vectorization
 
 
@@ -75,12 +75,19 @@ def _handed(context: CodegenContext, op: Loop) -> dict[Node, list[Any]]:
 
     Equal ones have one barrier: LLVM then knows that addresses computed from them are equal.
     """
-    registers, made = context.access.registers, dict[int, Any]()
+    registers, made, w = context.access.registers, dict[int, Any](), context.builder
 
     def behind_barrier(value: Any) -> Any:
         if id(value) not in made:
-            made[id(value)] = context.builder.barrier(value)
+            made[id(value)] = w.barrier(value)
         return made[id(value)]
+
+    def from_memory(node: Node) -> list[Any]:
+        buffer = context.access.buffers[node]
+        behind = replace(buffer, pointer=w.barrier(buffer.pointer))
+        shape = static_shape(node)
+        indices = (context.access.unflat(place, shape) for place in range(node.size))
+        return [context.access.load(behind, index) for index in indices]
 
     outside = dict.fromkeys(
         operand
@@ -88,4 +95,9 @@ def _handed(context: CodegenContext, op: Loop) -> dict[Node, list[Any]]:
         for operand in node.operands
         if operand.home is not op.body and operand in registers
     )
-    return {node: [behind_barrier(value) for value in registers[node]] for node in outside}
+    return {
+        node: from_memory(node)
+        if node.size > 1 and node in context.access.buffers
+        else [behind_barrier(value) for value in registers[node]]
+        for node in outside
+    }
