@@ -146,15 +146,12 @@ class FunctionBuilder:
 
         Only of 32 and 64 bits, or an address; others are returned as they are.
         """
-        if isinstance(value.type, llvm.PointerType):
-            kind = llvm.FunctionType(POINTER, [POINTER])
-            return self.builder.asm(kind, "", "=r,0", [value], False)
-        width = {"float": 32, "i32": 32, "double": 64, "i64": 64}.get(str(value.type))
-        if width is None or isinstance(value, llvm.Constant):
+        form = {"float": I32, "i32": I32, "double": I64, "i64": I64}.get(str(value.type))
+        form = POINTER if isinstance(value.type, llvm.PointerType) else form
+        if form is None or isinstance(value, llvm.Constant):
             return value
-        bits = llvm.IntType(width)
-        whole = self.builder.bitcast(value, bits)
-        copy = self.builder.asm(llvm.FunctionType(bits, [bits]), "", "=r,0", [whole], False)
+        whole = self.builder.bitcast(value, form)
+        copy = self.builder.asm(llvm.FunctionType(form, [form]), "", "=r,0", [whole], False)
         return self.builder.bitcast(copy, value.type)
 
     def intrinsic(self, name: str, type_: Any, *operands: Any, flags: Sequence[str] = ()) -> Any:
