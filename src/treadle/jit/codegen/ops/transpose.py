@@ -7,7 +7,7 @@ shuffles pairs of vectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from typing import Any
 
@@ -40,6 +40,13 @@ def copy_by_index(
     `read` reads an element.
     """
     shape, found, axes, lanes = context.access.shape(node), copy.loops, copy.axes, copy.lanes
+    if copy.is_plain:
+        with ExitStack() as loops:
+            ranges = (context.builder.range(extent, hints=NOT_VECTORIZED) for extent in shape)
+            own = tuple(map(loops.enter_context, ranges))
+            loops.enter_context(context.access.scope())
+            context.access.store(target, own, read(node, own))
+        return
     if copy.form is not CopyForm.TILES:
         with (
             long_axis_in_chunks(context, shape, found.chunk) as (axis, start, extents),

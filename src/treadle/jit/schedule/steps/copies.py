@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from treadle.ir import DType
@@ -39,6 +39,8 @@ extents do not have: they may be small.
 """
 _MOST_WRITTEN = 4
 """The most vectors that are copied without a loop."""
+_MOST_PLAIN = 64
+"""The most elements of a view that is copied plainly: about as many nanoseconds in each run."""
 
 
 class CopyForm(enum.Enum):
@@ -59,6 +61,7 @@ class Copy:
     `lanes` are the elements of a vector, of which up to `written` are copied without a loop (LLVM
     has none to vectorize then, which takes milliseconds), or those of a side of a tile. Tiles lie
     along two `axes`: that of neighbours in the source, and that of neighbours in the target.
+    `is_plain`: one element after the other, which LLVM neither unrolls nor vectorizes.
     """
 
     form: CopyForm
@@ -66,6 +69,7 @@ class Copy:
     lanes: int = 0
     written: int = _MOST_WRITTEN
     axes: tuple[int, int] = (0, 0)
+    is_plain: bool = False
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
@@ -106,9 +110,15 @@ def is_computed_copy(node: Node, order: MemoryOrder) -> bool:
 
 
 def computed_copy(node: Node, order: MemoryOrder, threshold: int, vector_bytes: int) -> Copy:
-    """How a value is computed to memory of its own from its operands' elements, index by index."""
+    """How a value is computed to memory of its own from its operands' elements, index by index.
+
+    A view of few elements outside of all loops is copied plainly: LLVM unrolls its loops otherwise,
+    which takes it longer than all runs gain.
+    """
     nanoseconds = per_element(order.storage, (node,))
-    return _turned(node, order, nanoseconds, threshold, vector_bytes, OWN_MEMORY)
+    found = _turned(node, order, nanoseconds, threshold, vector_bytes, OWN_MEMORY)
+    is_plain = node.home.parent is None and node.is_static and node.size <= _MOST_PLAIN
+    return replace(found, is_plain=is_plain and isinstance(node.op, View))
 
 
 def packed_copy(matrix: Node, order: MemoryOrder, vector_bytes: int) -> Copy:
