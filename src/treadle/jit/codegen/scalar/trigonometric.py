@@ -235,13 +235,7 @@ def _bound_of_sine(builder: FunctionBuilder) -> float:
 def _function(
     name: str, bound: Bound, near: Callable[..., Any], every_argument: Callable[..., Any]
 ) -> Any:
-    is_near = partial(_is_below, bound)
-
-    def rare(builder: FunctionBuilder, value: Any) -> Any:
-        found = near(builder, value), every_argument(builder, value)
-        return builder.builder.select(is_near(builder, value), *found)
-
-    return partial(called, RareArguments(name, is_near, near, rare))
+    return partial(called, RareArguments(name, partial(_is_below, bound), near, every_argument))
 
 
 sin = _function("sin", _bound_of_sine, _near_sin, _sin)

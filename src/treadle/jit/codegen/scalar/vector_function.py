@@ -6,7 +6,8 @@ attribute vector-function-abi-variant of the first names the others. They are in
 vectorizers have run (`toolchain/llvm.py`), and those not called are dropped.
 
     usual        all lanes, by code that is right for usual arguments
-    rare         all lanes again, by code that is right for every argument, if one is not usual
+    rare         if one is not usual, all lanes again, by code that is right for every argument: the
+                 results of those that are not
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _VARIANTS = "vector-function-abi-variant"
 class RareArguments:
     """A function of floats whose code for usual arguments is shorter than that for all.
 
-    `is_usual` tells of each lane whether `usual` gives the bits of `rare`.
+    `is_usual` tells which of each lane is taken, whatever its neighbours are.
     """
 
     name: str
@@ -113,9 +114,11 @@ def _function(function: RareArguments, builder: FunctionBuilder, type_: Any, cou
         return found
     w = _declared(builder, name, type_, count)
     b, given = w.builder, w.function.args
-    result = w.variable(type_, function.usual(w, *given))
-    with w.rarely(_any(w, b.not_(function.is_usual(w, *given)))):
-        b.store(b.call(_for_all(function, builder, type_, count), given), result)
+    usual, is_usual = function.usual(w, *given), function.is_usual(w, *given)
+    result = w.variable(type_, usual)
+    with w.rarely(_any(w, b.not_(is_usual))):
+        every = b.call(_for_all(function, builder, type_, count), given)
+        b.store(b.select(is_usual, usual, every), result)
     b.ret(b.load(result, typ=type_))
     w.close_entry()
     return w.function

@@ -88,11 +88,7 @@ def _function(name: str, quarters: int) -> Callable[[FunctionBuilder, Any], Any]
     def library(builder: FunctionBuilder, value: Any) -> Any:
         return by_lane(builder, lambda each: by_library(builder, name, each), value)
 
-    def rare(builder: FunctionBuilder, value: Any) -> Any:
-        is_near, found = _is_near(builder, value), near(builder, value)
-        return builder.builder.select(is_near, found, library(builder, value))
-
-    made = RareArguments(name, _is_near, near, rare)
+    made = RareArguments(name, _is_near, near, library)
 
     def emit(builder: FunctionBuilder, value: Any) -> Any:
         return called(made, builder, value) if builder.target.has_fma else library(builder, value)
