@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
-from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Result
+from treadle.jit.kernel.ir import CarriedArg, Concat, Node, Result, View
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.layouts.memory_order import Destination
 from treadle.jit.schedule.schedule import Schedule, schedule_kernel
@@ -63,6 +63,40 @@ def test_the_form_of_a_copy_follows_from_both_memories(
     if name == "turned":
         assert schedule.copied(node, kernel.main, SINGLE).form is CopyForm.INDICES
         assert schedule.moved(node, kernel.main).form is CopyForm.VECTORS
+
+
+TURNED = """kernel
+  %a: float32[{size},{size}] = input 0
+  %turned: float32[{size},{size}] = view (i1, i0) of %a
+  return %turned"""
+
+
+@pytest.mark.parametrize(("size", "form"), [(8, CopyForm.SCALAR), (9, CopyForm.INDICES)])
+def test_a_small_view_is_copied_one_by_one(size: int, form: CopyForm) -> None:
+    text = TURNED.format(size=size)
+    kernel = kernel_of(text)
+    assert schedule_kernel(kernel, TARGET).computed(kernel.results[0]).form is form
+    a = np.arange(size * size, dtype=np.float32).reshape(size, size)
+    (found,) = run_kernel(text, a)
+    np.testing.assert_array_equal(found, a.T)
+
+
+INSIDE = """kernel
+  %s: float32[4,4] = input 0
+  %1 = loop length 3 extent 3 carries %c = %s
+    %c: float32[4,4] = carried 0
+    %turned: float32[4,4] = view (i1, i0) of %c
+    yield %turned
+  %last: float32[4,4] = result 0 of %1
+  return %last"""
+
+
+def test_a_view_in_a_loop_is_not_copied_one_by_one() -> None:
+    kernel = kernel_of(INSIDE)
+    schedule = schedule_kernel(kernel, TARGET)
+    views = [node for node in schedule.storage.storage_of if isinstance(node.op, View)]
+    assert all(schedule.computed(view).form is not CopyForm.SCALAR for view in views)
+    assert views
 
 
 CONCAT = """kernel

@@ -35,12 +35,12 @@ def copy_by_index(
     copy: Copy,
     read: Callable[[Node, Indices], Any],
 ) -> None:
-    """Copy every element of the node to memory, index by index or in tiles.
+    """Copy every element of the node to memory, one by one, index by index or in tiles.
 
     `read` reads an element.
     """
     shape, found, axes, lanes = context.access.shape(node), copy.loops, copy.axes, copy.lanes
-    if copy.is_plain:
+    if copy.form is CopyForm.SCALAR:
         with ExitStack() as loops:
             ranges = (context.builder.range(extent, hints=NOT_VECTORIZED) for extent in shape)
             own = tuple(map(loops.enter_context, ranges))

@@ -35,7 +35,8 @@ _VARIANTS = "vector-function-abi-variant"
 class RareArguments:
     """A function of floats whose code for usual arguments is shorter than that for all.
 
-    `is_usual` tells which of each lane is taken, whatever its neighbours are.
+    Each lane has the result of `usual` where `is_usual` holds for it, else that of `rare`, whatever
+    its neighbours are.
     """
 
     name: str

@@ -5,6 +5,7 @@ vectors               from memory to memory, both in row-major order without gap
 bytes                 the same by the C library, if the size is open
 in row-major order    one loop over the positions of its elements
 tiles                 a transposition of memory: both have neighbours, along different axes
+one by one            a small view, once: LLVM neither unrolls nor vectorizes the loops
 index by index        all others
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from treadle.ir import DType
@@ -39,8 +40,8 @@ extents do not have: they may be small.
 """
 _MOST_WRITTEN = 4
 """The most vectors that are copied without a loop."""
-_MOST_PLAIN = 64
-"""The most elements of a view that is copied plainly: about as many nanoseconds in each run."""
+_MOST_SCALAR = 64
+"""The most elements of a view that are copied one by one: about as many nanoseconds in each run."""
 
 
 class CopyForm(enum.Enum):
@@ -51,6 +52,7 @@ class CopyForm(enum.Enum):
     BYTES = "as bytes"
     FLAT = "in row-major order"
     TILES = "in tiles"
+    SCALAR = "one by one"
     INDICES = "index by index"
 
 
@@ -61,7 +63,6 @@ class Copy:
     `lanes` are the elements of a vector, of which up to `written` are copied without a loop (LLVM
     has none to vectorize then, which takes milliseconds), or those of a side of a tile. Tiles lie
     along two `axes`: that of neighbours in the source, and that of neighbours in the target.
-    `is_plain`: one element after the other, which LLVM neither unrolls nor vectorizes.
     """
 
     form: CopyForm
@@ -69,7 +70,6 @@ class Copy:
     lanes: int = 0
     written: int = _MOST_WRITTEN
     axes: tuple[int, int] = (0, 0)
-    is_plain: bool = False
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
@@ -112,13 +112,14 @@ def is_computed_copy(node: Node, order: MemoryOrder) -> bool:
 def computed_copy(node: Node, order: MemoryOrder, threshold: int, vector_bytes: int) -> Copy:
     """How a value is computed to memory of its own from its operands' elements, index by index.
 
-    A view of few elements outside of all loops is copied plainly: LLVM unrolls its loops otherwise,
-    which takes it longer than all runs gain.
+    Those of a small view outside of all loops are copied one by one: to unroll the loops takes LLVM
+    longer than all runs gain.
     """
     nanoseconds = per_element(order.storage, (node,))
-    found = _turned(node, order, nanoseconds, threshold, vector_bytes, OWN_MEMORY)
-    is_plain = node.home.parent is None and node.is_static and node.size <= _MOST_PLAIN
-    return replace(found, is_plain=is_plain and isinstance(node.op, View))
+    is_once = node.home.parent is None and isinstance(node.op, View)
+    if is_once and node.is_static and node.size <= _MOST_SCALAR:
+        return Copy(CopyForm.SCALAR, Parallelism(nanoseconds, None))
+    return _turned(node, order, nanoseconds, threshold, vector_bytes, OWN_MEMORY)
 
 
 def packed_copy(matrix: Node, order: MemoryOrder, vector_bytes: int) -> Copy:
