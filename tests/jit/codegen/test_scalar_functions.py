@@ -19,11 +19,11 @@ from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.toolchain.llvm import host_target
 
 BOUNDS = {
-    "Exp": 1.0,
+    "Exp": 1.0 if host_target().has_fma else 1.2,
     **dict.fromkeys(("Sin", "Cos"), 1.6),
     "Log": 1.0,
-    "Tanh": 1.5,
-    "Sigmoid": 2.0,
+    "Tanh": 1.4,
+    "Sigmoid": 1.5,
     "Softplus": 2.0,
     **dict.fromkeys(
         ("Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),

@@ -2,10 +2,10 @@
 
 The same code computes an element or a vector of elements.
 
-exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two halves
+exp      x = n * ln 2 + r, |r| <= ln 2 / 2: a polynomial of r, times 2 ** n in two factors
 log      x = m * 2 ** n, m in [sqrt 1/2, sqrt 2): 2 * atanh((m - 1) / (m + 1)), plus n * ln 2
 tanh     an odd polynomial below 0.625, 1 - 2 / (exp(2 |x|) + 1) above
-sigmoid  1 / (1 + e), or e / (1 + e) below 0, e = exp(-|x|), and the error of 1 + e taken out
+sigmoid  1 / (1 + e), e = exp(-x), and the error of 1 + e taken out
 
 The polynomials minimise the relative error in float32 (exp, tanh) or are truncated series; their
 error is below that of the final roundings. n is obtained by adding 1.5 * 2 ** 23 (2 ** 52), which
@@ -70,29 +70,46 @@ def _high_and_low(type_: Any) -> tuple[float, float]:
 
 
 _EXP = {
-    F32: (1.0, 1.0, 0.49999993050734604, 0.16666514791497886, 0.04166845678548351,
-          0.008369418826552169, 0.0013813144593532282),
+    F32: (1.0, 1.0, 0.4999999701976776, 0.1666654646396637, 0.04166743531823158,
+          0.00836626160889864, 0.0013870657421648502),
     F64: tuple(1 / math.factorial(k) for k in range(14)),
 }  # fmt: skip
+_EXP_RANGE = {F32: (-104.0, 89.0), F64: (-746.0, 710.0)}
+
+
+def _at_most(builder: FunctionBuilder, value: Any, limit: float) -> Any:
+    """The lesser of a value and a limit; NaN of NaN."""
+    b, bound = builder.builder, constant(value.type, limit)
+    return b.select(b.fcmp_ordered(">", value, bound), bound, value)
+
+
+def _clamped(builder: FunctionBuilder, value: Any, low: float, high: float) -> Any:
+    """The value within two limits; NaN of NaN."""
+    b, bound = builder.builder, constant(value.type, low)
+    value = _at_most(builder, value, high)
+    return b.select(b.fcmp_ordered("<", value, bound), bound, value)
+
+
+def _reduced(builder: FunctionBuilder, value: Any, bias: int) -> tuple[Any, Any]:
+    """R and the bits of a float, of which the lowest are n + bias: the value is n * ln 2 + r."""
+    b, type_ = builder.builder, value.type
+    integer, fraction, _ = _bits(type_)
+    magic = constant(type_, 1.5 * 2.0**fraction + bias)
+    shifted = fma(builder, value, constant(type_, 1 / _LN2), magic)
+    n = b.fsub(shifted, magic)
+    for part in _high_and_low(type_):
+        value = fma(builder, n, constant(type_, -part), value)
+    return value, b.bitcast(shifted, integer)
 
 
 def exp(builder: FunctionBuilder, value: Any) -> Any:
     """E ** x: 0 and infinity beyond the range, NaN of NaN."""
-    b, type_ = builder.builder, value.type
-    integer, fraction, _ = _bits(type_)
-    low, high = (-104.0, 89.0) if element_type(type_) == F32 else (-746.0, 710.0)
-    clamped = value
-    for sign, limit in ((">", high), ("<", low)):
-        bound = constant(type_, limit)
-        clamped = b.select(b.fcmp_ordered(sign, clamped, bound), bound, clamped)
-    magic = constant(type_, 1.5 * 2.0**fraction)
-    shifted = fma(builder, clamped, constant(type_, 1 / _LN2), magic)
-    n = b.fsub(shifted, magic)
-    big, small = _high_and_low(type_)
-    r = fma(builder, n, constant(type_, -big), clamped)
-    r = fma(builder, n, constant(type_, -small), r)
-    whole = b.sub(b.bitcast(shifted, integer), _pattern(type_, 1.5 * 2.0**fraction))
-    return raised(builder, polynomial(builder, r, _EXP[element_type(type_)]), whole)
+    b, type_, kind = builder.builder, value.type, element_type(value.type)
+    _, fraction, bias = _bits(type_)
+    clamped = _clamped(builder, value, *_EXP_RANGE[kind])
+    rest, shifted = _reduced(builder, clamped, 2 * bias)
+    power = b.sub(shifted, _pattern(type_, 1.5 * 2.0**fraction + 2 * bias))
+    return raised(builder, polynomial(builder, rest, _EXP[kind]), power)
 
 
 def raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
@@ -104,11 +121,18 @@ def raised(builder: FunctionBuilder, value: Any, power: Any) -> Any:
         narrow = power if integer == whole else b.trunc(power, whole)
         name = f"llvm.ldexp.{i64(type_)}.{i64(whole)}"
         return b.call(builder.external(name, type_, type_, whole), [value, narrow])
-    half = b.ashr(power, every(integer, 1))
-    for part in (half, b.sub(power, half)):
-        raised = b.add(part, every(integer, bias))
-        value = b.fmul(value, b.bitcast(b.shl(raised, every(integer, fraction)), type_))
+    biased = b.add(power, every(integer, 2 * bias))
+    half = b.lshr(biased, every(integer, 1))
+    for part in (half, b.sub(biased, half)):
+        value = b.fmul(value, b.bitcast(b.shl(part, every(integer, fraction)), type_))
     return value
+
+
+def _two_to_the(builder: FunctionBuilder, shifted: Any, type_: Any) -> Any:
+    """2 ** n, where the lowest bits of an integer are n and the exponent's bias."""
+    return builder.builder.bitcast(
+        builder.builder.shl(shifted, every(shifted.type, _bits(type_)[1])), type_
+    )
 
 
 def log(builder: FunctionBuilder, value: Any) -> Any:
@@ -155,37 +179,50 @@ _TANH = {
 }  # fmt: skip
 """The coefficients of x^3, x^5 ... in tanh(x); those of float64 are of its series."""
 _TANH_LIMIT = {F32: 0.625, F64: 0.55}
+_TANH_ONE = {F32: 20.0, F64: 40.0}
+"""Twice the numbers whose tanh is 1 when rounded."""
 
 
 def tanh(builder: FunctionBuilder, value: Any) -> Any:
     """The hyperbolic tangent; its sign of zero is that of x."""
-    b, type_ = builder.builder, value.type
+    b, type_, kind = builder.builder, value.type, element_type(value.type)
     size = builder.intrinsic("llvm.fabs", type_, value)
-    one = constant(type_, 1.0)
-    power = exp(builder, b.fmul(size, constant(type_, 2.0)))
-    large = b.fsub(one, b.fdiv(constant(type_, 2.0), b.fadd(power, one)))
+    one, limit = constant(type_, 1.0), constant(type_, _TANH_LIMIT[kind])
+    twice = _at_most(builder, b.fadd(size, size), _TANH_ONE[kind])
+    rest, shifted = _reduced(builder, twice, _bits(type_)[2])
+    power = _two_to_the(builder, shifted, type_)
+    total = fma(builder, polynomial(builder, rest, _EXP[kind]), power, one)
+    large = b.fsub(one, b.fdiv(constant(type_, 2.0), total))
     square = b.fmul(value, value)
-    series = polynomial(builder, square, _TANH[element_type(type_)])
+    series = polynomial(builder, square, _TANH[kind])
     small = fma(builder, b.fmul(size, square), series, size)
-    limit = constant(type_, _TANH_LIMIT[element_type(type_)])
-    result = b.select(b.fcmp_ordered("<", size, limit), small, large)
-    result = builder.intrinsic("llvm.copysign", type_, result, value)
-    return b.select(b.fcmp_unordered("uno", value, value), value, result)
+    result = b.select(b.fcmp_ordered(">", size, limit), large, small)
+    return builder.intrinsic("llvm.copysign", type_, result, value)
+
+
+_SIGMOID_RANGE = {F32: (-104.0, 30.0), F64: (-746.0, 60.0)}
+_SIGMOID_SCALE = {F32: 64, F64: 512}
 
 
 def sigmoid(builder: FunctionBuilder, value: Any) -> Any:
-    """1 / (1 + e) for x > 0, else e / (1 + e), where e = exp(-|x|).
+    """1 / (1 + exp(-x)), where exp(-x) is p + 1 times a power of two.
 
-    The rounding error of 1 + e is corrected afterwards.
+    The sum is rounded once, and the rounding is corrected afterwards. It is computed times a
+    small constant: exp(-x) may be beyond the range where the result is not.
     """
-    b, one = builder.builder, constant(value.type, 1.0)
-    power = exp(builder, b.fneg(builder.intrinsic("llvm.fabs", value.type, value)))
-    is_below = b.fcmp_ordered("<", value, constant(value.type, 0.0))
-    total = b.fadd(one, power)
-    lost = b.fsub(power, b.fsub(total, one))
-    result = b.fdiv(b.select(is_below, power, one), total)
-    inverse = b.select(is_below, b.fsub(one, result), result)
-    return fma(builder, b.fneg(b.fmul(result, inverse)), lost, result)
+    b, type_, kind = builder.builder, value.type, element_type(value.type)
+    scale = _SIGMOID_SCALE[kind]
+    one = constant(type_, 2.0**-scale)
+    clamped = b.fneg(_clamped(builder, value, *_SIGMOID_RANGE[kind]))
+    rest, shifted = _reduced(builder, clamped, _bits(type_)[2] - scale)
+    power = _two_to_the(builder, shifted, type_)
+    series = polynomial(builder, rest, _EXP[kind][2:])
+    less_one = fma(builder, b.fmul(rest, rest), series, rest)
+    total = fma(builder, less_one, power, b.fadd(power, one))
+    lost = fma(builder, less_one, power, b.fadd(b.fsub(power, total), one))
+    result = b.fdiv(one, total)
+    relative = b.fmul(b.fmul(result, constant(type_, 2.0**scale)), lost)
+    return fma(builder, b.fneg(relative), result, result)
 
 
 def softplus(builder: FunctionBuilder, value: Any) -> Any:
