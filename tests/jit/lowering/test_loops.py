@@ -221,6 +221,34 @@ def test_ctrl_c_stops_a_native_loop(endless):
     timer.join()
 
 
+SUMS_OF_LOOPS = """g (int64 n, int64 m, int64 zero) => (int64 s) {
+  s = Loop (n, , zero) <body = f (int64 i, bool go, int64 a) => (bool on, int64 b) {
+    on = Identity (go)
+    b = Loop (m, , a) <body = h (int64 j, bool go1, int64 c) => (bool on1, int64 d) {
+      on1 = Identity (go1)
+      p = Mul (i, j)
+      q = BitwiseXor (p, j)
+      d = Add (c, q)
+    }>
+  }>
+}"""
+
+
+@pytest.mark.parametrize("inner", [0, 5, 10**13])
+def test_ctrl_c_stops_a_loop_around_a_loop_in_strips(inner):
+    """The inner loop polls for both, even without iterations."""
+    session = treadle.InferenceSession(HEAD + SUMS_OF_LOOPS, engines=("jit",))
+    feed = {"n": np.array(30), "m": np.array(5000), "zero": np.array(0)}
+    wanted = sum((i * j) ^ j for i in range(30) for j in range(5000))
+    assert session.run(None, feed)[0] == wanted
+    assert "in strips" in session.explain("schedule")
+    timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(None, feed | {"n": np.array(10**14), "m": np.array(inner)})
+    timer.join()
+
+
 def test_threads_share_a_session(rng: np.random.Generator):
     text = """g (int64 n, float[40] p) => (float[40] a) {
       a = Loop (n, , p) <body = f (int64 i, bool go, float[40] x) => (bool on, float[40] x1) {

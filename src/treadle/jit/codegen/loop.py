@@ -41,7 +41,7 @@ from treadle.jit.codegen.iteration_space import copy_node, move
 from treadle.jit.codegen.llvm_types import I1, I64, register_type
 from treadle.jit.codegen.loops.parallel_prefix import emit_prefix_scan
 from treadle.jit.codegen.loops.register_tile import emit_register_tiles
-from treadle.jit.codegen.loops.strip_mining import strip_mined
+from treadle.jit.codegen.loops.strip_mining import poll_before_strip, strip_mined
 from treadle.jit.codegen.loops.wavefront import emit_wavefront
 from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import counted_at_once, safepoint
@@ -105,6 +105,7 @@ def _run(
     else:
         b.cbranch(go, head, after)
     b.position_at_end(head)
+    poll_before_strip(context, node)
     last = b.load(stop, typ=I64)
     is_left = b.icmp_signed("<", b.load(counter, typ=I64), last)
     b.cbranch(llvm.Constant(I1, 1) if _is_endless(limit) else is_left, body, after)

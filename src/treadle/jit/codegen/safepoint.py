@@ -18,10 +18,11 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
 from treadle.jit.codegen.failure import leave
-from treadle.jit.codegen.function_builder import Index
+from treadle.jit.codegen.function_builder import FunctionBuilder, Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
-from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.ir import Loop, Node, op_of
 from treadle.jit.schedule.loops.iteration_time import SAFEPOINT_PERIOD
+from treadle.jit.schedule.loops.vectorization import Vectorization
 
 
 def safepoint(context: CodegenContext, node: Node) -> None:
@@ -31,7 +32,22 @@ def safepoint(context: CodegenContext, node: Node) -> None:
     for shape, eighths in time.by_inputs:
         whole = b.multiply(b.product([context.access.extent(each) for each in shape]), eighths)
         taken = b.add(taken, b.builder.ashr(b.index(whole), llvm.Constant(I64, 3)))
+    if _polls_inside(context, op_of(node, Loop)):
+        if not context.safepoint.is_elsewhere:
+            count_down(context, taken)
+        return
     poll_after(context, taken)
+
+
+def _polls_inside(context: CodegenContext, op: Loop) -> bool:
+    """Whether every iteration starts a loop in strips, which polls even if it has no iterations."""
+    return any(
+        isinstance(each.op, Loop)
+        and not each.op.has_condition
+        and isinstance(context.schedule.loops[each].strategy, Vectorization)
+        and context.schedule.iterations[each].whole is None
+        for each in op.body.nodes
+    )
 
 
 @contextmanager
@@ -98,7 +114,7 @@ def _poll_python(context: CodegenContext, stop: Callable[[], None]) -> None:
     with w.rarely(b.icmp_unsigned("==", answer, llvm.Constant(POINTER, None))):
         stop()
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
-    release_gil(context)
+    release_gil(w)
 
 
 def _poll_caller(context: CodegenContext, stop: Callable[[], None]) -> None:
@@ -110,34 +126,30 @@ def _poll_caller(context: CodegenContext, stop: Callable[[], None]) -> None:
 
 
 def acquire_gil(context: CodegenContext) -> None:
-    """Acquire the GIL to call Python; a free kernel does nothing."""
-    if context.surroundings.is_free:
+    """Acquire the GIL to call Python; a free kernel does nothing.
+
+    A kernel that ends before it releases the GIL ends with the status INTERRUPTED.
+    """
+    if context.safepoint.thread is None:
         return
-    b = context.builder.builder
-    thread = b.load(context.safepoint.thread, typ=POINTER)
-    b.call(context.builder.external("PyEval_RestoreThread", VOID, POINTER), [thread])
-    b.store(llvm.Constant(POINTER, None), context.safepoint.thread)
+    restore = context.builder.external("PyEval_RestoreThread", VOID, POINTER)
+    context.builder.builder.call(restore, [context.safepoint.thread])
 
 
-def release_gil(context: CodegenContext) -> None:
-    """Release the GIL."""
-    if context.surroundings.is_free:
-        return
-    b = context.builder.builder
-    b.store(
-        b.call(context.builder.external("PyEval_SaveThread", POINTER), []), context.safepoint.thread
-    )
+def release_gil(builder: FunctionBuilder) -> Any:
+    """Release the GIL and return the thread state, the same one whenever a thread does so."""
+    return builder.builder.call(builder.external("PyEval_SaveThread", POINTER), [])
 
 
 def end(context: CodegenContext) -> Any:
     """Acquire the GIL unless it is held, and return the status."""
     b, w = context.builder.builder, context.builder
-    if context.surroundings.is_free:
-        return b.ret(b.load(context.exit.status, typ=I64))
-    thread = b.load(context.safepoint.thread, typ=POINTER)
+    status = b.load(context.exit.status, typ=I64)
+    if context.safepoint.thread is None:
+        return b.ret(status)
     back, out = w.blocks("back", "out")
-    b.cbranch(b.icmp_unsigned("!=", thread, llvm.Constant(POINTER, None)), back, out)
+    b.cbranch(b.icmp_unsigned("!=", status, w.index(INTERRUPTED)), back, out)
     b.position_at_end(back)
-    b.call(w.external("PyEval_RestoreThread", VOID, POINTER), [thread])
+    acquire_gil(context)
     w.enter(out)
-    return b.ret(b.load(context.exit.status, typ=I64))
+    return b.ret(status)

@@ -40,4 +40,4 @@ def outermost_block(node: Node) -> Block:
 def _is_always_safe(node: Node) -> bool:
     """Whether a node can be computed where its branch is not taken: no guard is about it."""
     are_static = all(each.is_static for each in (node, *node.operands))
-    return are_static and not [*shape_operands(node)] and not isinstance(node.op, Guard)
+    return are_static and not shape_operands(node) and not isinstance(node.op, Guard)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from treadle.ir import show_shape
 from treadle.jit.kernel.ir import (
@@ -29,19 +30,30 @@ from treadle.messages import join_words
 _WITH_BLOCKS = (Loop, Branch)
 
 
-def dims_of(node: Node) -> Iterator[SymbolicDim]:
+def _offsets(op: View | Gather | Scatter) -> Iterator[Number]:
+    return (axis.offset for axis in op.axes if isinstance(axis, Axis))
+
+
+def _extents_of_results(op: HostCall) -> Iterator[Number | None]:
+    return (extent for kind in op.results if kind is not None for extent in kind[1])
+
+
+_NUMBERS_READ: Mapping[type, Callable[[Any], Iterable[Number | None]]] = {
+    **dict.fromkeys((View, Gather, Scatter), _offsets),
+    Loop: lambda op: (op.length, op.extent),
+    InputDim: lambda op: (op.extent,),
+    HostCall: _extents_of_results,
+}
+"""The numbers that an operation reads, by its type; others read none."""
+
+
+def dims_of(node: Node) -> list[SymbolicDim]:
     """The symbolic dims of a node: those of its shape, and those its operation reads."""
-    numbers: list[Number | None] = list(node.shape)
-    match node.op:
-        case View(axes=axes) | Gather(axes=axes) | Scatter(axes=axes):
-            numbers += [axis.offset for axis in axes if isinstance(axis, Axis)]
-        case Loop(length=length, extent=extent):
-            numbers += [length, extent]
-        case InputDim(extent=extent):
-            numbers.append(extent)
-        case HostCall(results=kinds):
-            numbers += [extent for kind in kinds if kind is not None for extent in kind[1]]
-    return (number for number in numbers if isinstance(number, SymbolicDim))
+    numbers: Iterable[Number | None] = node.shape
+    read = _NUMBERS_READ.get(type(node.op))
+    if read is not None:
+        numbers = (*numbers, *read(node.op))
+    return [number for number in numbers if isinstance(number, SymbolicDim)]
 
 
 def has_known_shape(node: Node, exact: Collection[SymbolicDim]) -> bool:
@@ -49,9 +61,9 @@ def has_known_shape(node: Node, exact: Collection[SymbolicDim]) -> bool:
     return all(isinstance(e, int) or e.source is None or e in exact for e in node.shape)
 
 
-def shape_operands(node: Node) -> Iterator[Node]:
+def shape_operands(node: Node) -> list[Node]:
     """The scalars that hold a node's dims: implicit operands."""
-    return (dim.source for dim in dims_of(node) if dim.source is not None)
+    return [dim.source for dim in dims_of(node) if dim.source is not None]
 
 
 def is_inside(number: Number, body: Block) -> bool:
@@ -104,8 +116,10 @@ def with_inside(node: Node) -> Iterator[Node]:
 
 def reads_of(nodes: Iterable[Node]) -> set[Node]:
     """What nodes read, or return from their blocks, the extents of results among it."""
-    found = ((*each.operands, *yielded(each), *shape_operands(each)) for each in nodes)
-    return {read for reads in found for read in reads}
+    found = set[Node]()
+    for each in nodes:
+        found.update(each.operands, yielded(each), shape_operands(each))
+    return found
 
 
 def all_nodes(block: Block) -> list[Node]:

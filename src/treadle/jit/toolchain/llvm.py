@@ -78,7 +78,13 @@ def host_target() -> Target:
     )  # fmt: skip
 
 
+@cache
 def _machine(target: Target, effort: int = 3) -> Any:
+    """LLVM's target machine for all modules: it takes a millisecond to read the features."""
+    return _new_machine(target, effort)
+
+
+def _new_machine(target: Target, effort: int = 3) -> Any:
     """LLVM's target machine; an execution engine takes ownership of the one it is created with."""
     llvm = _llvm()
     is_jit = target.code_model == "jitdefault"
@@ -249,7 +255,7 @@ def _placed_by_llvm(data: bytes, names: Sequence[str]) -> tuple[Mapping[str, int
     with _lock:
         for name, address in dict(symbols.SYMBOLS).items():
             llvm.add_symbol(name, address)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(host_target()))
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine(host_target()))
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
         places = {name: engine.get_function_address(name) for name in names}

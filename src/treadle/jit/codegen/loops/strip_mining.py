@@ -1,9 +1,10 @@
 """Strip mining: a loop whose iterations LLVM vectorizes has its safepoint once in a strip of them.
 
-    while i < limit:
-        safepoint
-        for end = min(i + strip, limit); i < end; ++i:
+    while safepoint, i < limit:
+        end = min(i + strip, limit)
+        do:
             body
+        while ++i != end
 
 A safepoint in every iteration is a branch to a call of Python, for which LLVM would not vectorize.
 Numbers from before the loop are handed to each strip through a barrier: vectors of them, made once
@@ -26,6 +27,12 @@ from treadle.jit.kernel.ir import Loop, Node, op_of, static_shape
 from treadle.jit.schedule.loops.vectorization import Vectorization
 
 
+def poll_before_strip(context: CodegenContext, node: Node) -> None:
+    """Poll when due, if a loop is in strips, before it asks whether iterations are left."""
+    if isinstance(context.schedule.loops[node].strategy, Vectorization):
+        poll_when_due(context)
+
+
 @contextmanager
 def strip_mined(
     context: CodegenContext, node: Node, counter: Any, stop: Any, again: Any
@@ -40,24 +47,24 @@ def strip_mined(
     if not isinstance(strategy, Vectorization):
         yield first, again
         return
-    poll_when_due(context)
     end = b.add(first, w.index(strategy.strip), flags=("nsw", "nuw"))
     end = w.least(end, stop)
     handed = _handed(context, op_of(node, Loop))
-    head, body, done = w.blocks("strip", "iteration", "strip_done")
-    w.enter(head)
+    body, is_left, done = w.blocks("iteration", "is_left", "strip_done")
+    w.enter(body)
     index = b.load(counter, typ=I64)
-    b.cbranch(b.icmp_signed("<", index, end), body, done)
-    b.position_at_end(body)
     outer, context.safepoint = context.safepoint, replace(context.safepoint, is_elsewhere=True)
     registers = context.access.registers
     context.access.registers = {**registers, **handed}
-    yield index, head
-    w.hint(b.block.terminator, _hints(strategy))
+    yield index, is_left
+    b.position_at_end(is_left)
+    branch = b.cbranch(b.icmp_signed("!=", b.load(counter, typ=I64), end), body, done)
+    w.hint(branch, _hints(strategy))
     context.safepoint, context.access.registers = outer, registers
     b.position_at_end(done)
-    ran = b.sub(b.load(counter, typ=I64), first, flags=("nsw",))
+    b.store(end, counter)
     if not context.safepoint.is_elsewhere:
+        ran = b.sub(end, first, flags=("nsw",))
         count_down(context, w.multiply(ran, context.schedule.iterations[node].group))
     b.branch(again)
     context.counts["vectorized"] += 1
