@@ -34,7 +34,6 @@ class Exit:
 class SafepointState:
     """Nanoseconds of work until the next safepoint, the thread state, the object to call.
 
-    A free kernel has no thread state and holds no GIL.
     `is_elsewhere`: code that any thread runs has no safepoints; its caller has.
     """
 

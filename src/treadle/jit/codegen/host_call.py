@@ -151,7 +151,7 @@ def _call(context: CodegenContext, callee: Any, words: _Words, told: Sequence[_T
     for each in told:
         is_there = b.and_(is_there, _copied(context, each, words))
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
-    release_gil(w)
+    release_gil(context)
     if told:
         fail_if(context, b.not_(is_there), OUT_OF_MEMORY)
 

@@ -72,19 +72,21 @@ def emit_kernel(
         exact=frozenset(exact),
     )
     status = w.variable(I64, llvm.Constant(I64, 0))
-    thread = None if surroundings.is_free else release_gil(w)
     e = CodegenContext(
         kernel,
         schedule,
         w,
         t,
         Exit(status, function.append_basic_block("leave")),
-        SafepointState(w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), thread, slots.poll()),
+        SafepointState(
+            w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll()
+        ),
         MemoryState(w.variable(I64, llvm.Constant(I64, 0))),
         surroundings,
     )
     if has_clocks(e):
         e.debug = line_numbers(module, function)
+    release_gil(e)
     with timed_kernel(e):
         emit_block(e, kernel.main, {})
     grown = tuple(_give(e))

@@ -18,7 +18,7 @@ from llvmlite import ir as llvm
 from treadle.jit.codegen.callback import POLL, call_back
 from treadle.jit.codegen.context import INTERRUPTED, CodegenContext
 from treadle.jit.codegen.failure import leave
-from treadle.jit.codegen.function_builder import FunctionBuilder, Index
+from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I32, I64, POINTER, VOID
 from treadle.jit.kernel.ir import Loop, Node, op_of
 from treadle.jit.schedule.loops.iteration_time import SAFEPOINT_PERIOD
@@ -114,7 +114,7 @@ def _poll_python(context: CodegenContext, stop: Callable[[], None]) -> None:
     with w.rarely(b.icmp_unsigned("==", answer, llvm.Constant(POINTER, None))):
         stop()
     b.call(w.external("Py_DecRef", VOID, POINTER), [answer])
-    release_gil(w)
+    release_gil(context)
 
 
 def _poll_caller(context: CodegenContext, stop: Callable[[], None]) -> None:
@@ -126,30 +126,34 @@ def _poll_caller(context: CodegenContext, stop: Callable[[], None]) -> None:
 
 
 def acquire_gil(context: CodegenContext) -> None:
-    """Acquire the GIL to call Python; a free kernel does nothing.
-
-    A kernel that ends before it releases the GIL ends with the status INTERRUPTED.
-    """
-    if context.safepoint.thread is None:
+    """Acquire the GIL to call Python; a free kernel does nothing."""
+    if context.surroundings.is_free:
         return
-    restore = context.builder.external("PyEval_RestoreThread", VOID, POINTER)
-    context.builder.builder.call(restore, [context.safepoint.thread])
+    b = context.builder.builder
+    thread = b.load(context.safepoint.thread, typ=POINTER)
+    b.call(context.builder.external("PyEval_RestoreThread", VOID, POINTER), [thread])
+    b.store(llvm.Constant(POINTER, None), context.safepoint.thread)
 
 
-def release_gil(builder: FunctionBuilder) -> Any:
-    """Release the GIL and return the thread state, the same one whenever a thread does so."""
-    return builder.builder.call(builder.external("PyEval_SaveThread", POINTER), [])
+def release_gil(context: CodegenContext) -> None:
+    """Release the GIL."""
+    if context.surroundings.is_free:
+        return
+    b = context.builder.builder
+    b.store(
+        b.call(context.builder.external("PyEval_SaveThread", POINTER), []), context.safepoint.thread
+    )
 
 
 def end(context: CodegenContext) -> Any:
     """Acquire the GIL unless it is held, and return the status."""
     b, w = context.builder.builder, context.builder
-    status = b.load(context.exit.status, typ=I64)
-    if context.safepoint.thread is None:
-        return b.ret(status)
+    if context.surroundings.is_free:
+        return b.ret(b.load(context.exit.status, typ=I64))
+    thread = b.load(context.safepoint.thread, typ=POINTER)
     back, out = w.blocks("back", "out")
-    b.cbranch(b.icmp_unsigned("!=", status, w.index(INTERRUPTED)), back, out)
+    b.cbranch(b.icmp_unsigned("!=", thread, llvm.Constant(POINTER, None)), back, out)
     b.position_at_end(back)
-    acquire_gil(context)
+    b.call(w.external("PyEval_RestoreThread", VOID, POINTER), [thread])
     w.enter(out)
-    return b.ret(status)
+    return b.ret(b.load(context.exit.status, typ=I64))

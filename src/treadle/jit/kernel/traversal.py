@@ -27,7 +27,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.messages import join_words
 
-_WITH_BLOCKS = (Loop, Branch)
+_WITH_BLOCKS = frozenset((Loop, Branch))
 
 
 def _offsets(op: View | Gather | Scatter) -> Iterator[Number]:
@@ -118,7 +118,9 @@ def reads_of(nodes: Iterable[Node]) -> set[Node]:
     """What nodes read, or return from their blocks, the extents of results among it."""
     found = set[Node]()
     for each in nodes:
-        found.update(each.operands, yielded(each), shape_operands(each))
+        found.update(each.operands, shape_operands(each))
+        if type(each.op) in _WITH_BLOCKS:
+            found.update(yielded(each))
     return found
 
 
@@ -131,7 +133,7 @@ def all_nodes(block: Block) -> list[Node]:
 
 def _collect(block: Block, found: list[Node]) -> None:
     for node in block.nodes:
-        if isinstance(node.op, _WITH_BLOCKS):
+        if type(node.op) in _WITH_BLOCKS:
             for inner in inner_blocks(node):
                 _collect(inner, found)
         found.append(node)
