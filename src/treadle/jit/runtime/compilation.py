@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -19,10 +19,10 @@ from treadle.jit.kernel.target import PYTHON, Surroundings, Target
 from treadle.jit.runtime.kernel_records import KernelRecord
 from treadle.jit.threads import thread_pool
 from treadle.jit.threads.words import SERVE, SHARE
-from treadle.jit.toolchain import llvm
+from treadle.jit.toolchain import llvm, symbols
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.jit.toolchain.llvm import LoadedKernel
-from treadle.jit.toolchain.symbols import Unlinkable
+from treadle.jit.toolchain.symbols import POLL_FUNCTION, Unlinkable
 from treadle.limits import without_collection
 from treadle.locks import ForkSafeLock
 
@@ -85,31 +85,54 @@ def loaded(record: KernelRecord, store: DiskCache | None) -> LoadedKernel | None
 
 
 def _make_ready(code: KernelArtifact, store: DiskCache | None) -> None:
+    """Load the functions that the kernel calls."""
+    if POLL_FUNCTION not in symbols.SYMBOLS and _poll_is_called():
+        _library("poll", (POLL_FUNCTION,), _poll_code, store)
     if any(slot.kind == "team" for slot in code.slots):
         load_thread_pool(store)
 
 
 def load_thread_pool(store: DiskCache | None = None) -> None:
-    """Load the thread pool's code, once a process, from the disk cache if it has it."""
-    if thread_pool.has_code():
-        return
-    source, names = identity(), (SERVE, SHARE)
-    key = source and hashlib.sha256(f"thread pool {source}".encode()).hexdigest()
+    """Load the thread pool's code, once a process."""
+    if not thread_pool.has_code():
+        thread_pool.use_code(_library("thread pool", (SERVE, SHARE), _thread_pool_code, store))
+
+
+def _library(
+    title: str, names: Sequence[str], compiled: Callable[[], bytes], store: DiskCache | None
+) -> Mapping[str, int]:
+    """Load functions that kernels call, from the disk cache if it has them; their addresses."""
+    source = identity()
+    key = source and hashlib.sha256(f"{title} {source}".encode()).hexdigest()
     data = store.read(key) if store is not None and key else None
     if data is not None:
         with contextlib.suppress(Unlinkable):
-            thread_pool.use_code(llvm.library(data, names, from_disk=True))
-            return
-    data = llvm.quick_object_code(_thread_pool_text())
+            return llvm.library(data, names, from_disk=True)
+    data = compiled()
     if store is not None and key:
         store.write(key, data)
-    thread_pool.use_code(llvm.library(data, names))
+    return llvm.library(data, names)
 
 
-def _thread_pool_text() -> str:
+def _poll_is_called() -> bool:
+    """Whether kernels of this process poll by the function."""
+    if symbols.is_possible():
+        return True  # without LLVM, which the code from the disk cache does not need
+    from treadle.jit.codegen.safepoint import polls_keep_registers
+
+    return polls_keep_registers(llvm.host_target())
+
+
+def _poll_code() -> bytes:
+    from treadle.jit.codegen.safepoint import POLL_MODULE, poll_target
+
+    return llvm.quick_object_code(POLL_MODULE, target=poll_target(llvm.host_target()))
+
+
+def _thread_pool_code() -> bytes:
     from treadle.jit.codegen.threads.pool_module import emit_pool
 
-    return emit_pool(llvm.host_target())
+    return llvm.quick_object_code(emit_pool(llvm.host_target()))
 
 
 @without_collection()

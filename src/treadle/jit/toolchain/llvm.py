@@ -193,13 +193,13 @@ def object_code(
 
 
 @uninterruptible
-def quick_object_code(text: str) -> bytes:
-    """Compile a module without LLVM's passes."""
+def quick_object_code(text: str, *, target: Target | None = None) -> bytes:
+    """Compile a module without LLVM's passes; for this machine unless a target is given."""
     with _lock, parsed(text) as module:
-        target = _machine(host_target(), 0)
-        module.triple = target.triple
-        module.data_layout = str(target.target_data)
-        made: bytes = target.emit_object(module)
+        machine = _machine(target or host_target(), 0)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        made: bytes = machine.emit_object(module)
         return made
 
 

@@ -15,6 +15,8 @@ from treadle.jit.kernel.declined import Declined
 MACHINE = "x86_64"
 HAS_ROOM = "treadle_has_room"
 """The function (bytes, bytes held) -> bool that kernels in Python ask before they allocate much."""
+POLL_FUNCTION = "treadle_poll"
+"""The function (poll, thread state) -> thread state by which they poll (`codegen/safepoint.py`)."""
 
 
 class _Room(threading.local):

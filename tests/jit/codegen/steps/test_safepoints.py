@@ -34,9 +34,9 @@ SHORT, LONG, OPEN = (f"length {trips} extent {trips}" for trips in ("7", "200000
 
 
 def polls(trips: str) -> int:
-    """The places of a kernel that ask Python whether to stop."""
+    """The places where a kernel asks whether to stop, on x86-64 Linux."""
     return generate_code(kernel_of(NESTED.format(trips=trips)), ()).text.count(
-        'call ptr @"PyObject_CallNoArgs"'
+        'call preserve_allcc ptr @"treadle_poll"'
     )
 
 
