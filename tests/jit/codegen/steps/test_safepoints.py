@@ -9,6 +9,7 @@ import pytest
 
 import treadle
 from tests.jit.kernel_text import kernel_of, run_kernel
+from treadle.jit.codegen import kernel, safepoint
 from treadle.jit.kernel.ir import Loop
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.compilation import generate_code
@@ -100,3 +101,36 @@ def test_a_run_of_many_short_loops_stops_in_time() -> None:
     feed = {"n": np.array(10**9), "x": np.float32(0.5)}
     with pytest.raises(treadle.LimitExceeded, match=r"max_seconds=0\.05"):
         session.run(None, feed, treadle.RunOptions(max_seconds=0.05))
+
+
+CASCADE = """kernel
+  %x: float32[n0] = input 0
+  %w: float32[8] = input 1
+  %half: float32[] = constant 0.5
+  %start: float32[8] = input 2
+  %1 = loop length n0 extent n0 carries %s = %start, %t = %w at "loop"
+    %s: float32[8] = carried 0
+    %t: float32[8] = carried 1
+    %item: float32[] = scan slice along 0 of %x
+    %less: float32[8] = mul %s, %half
+    %more: float32[8] = add %less, %item
+    %other: float32[8] = mul %t, %half
+    %sum: float32[8] = add %other, %more
+    yield %more, %sum
+  %u: float32[8] = result 0 of %1
+  %v: float32[8] = result 1 of %1
+  return %u, %v"""
+
+
+def test_polls_keep_vectors_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both states are in vector registers where the kernel polls, which it does every time."""
+    for module in (safepoint, kernel):
+        monkeypatch.setattr(module, "SAFEPOINT_PERIOD", 1)
+    x, w, s = (np.arange(n, dtype=np.float32) for n in (50, 8, 8))
+    wanted, other = s, w
+    for item in x:
+        wanted = wanted * np.float32(0.5) + item
+        other = other * np.float32(0.5) + wanted
+    found, last = run_kernel(CASCADE, x, w, s)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(last, other)
