@@ -34,12 +34,14 @@ class Exit:
 class SafepointState:
     """Nanoseconds of work until the next safepoint, the thread state, the object to call.
 
-    `is_elsewhere`: code that any thread runs has no safepoints; its caller has.
+    `is_elsewhere`: code that any thread runs has no safepoints; its caller has. `keeps_registers`:
+    polls are by the function that keeps every register.
     """
 
     ticks: Any
     thread: Any
     poll: Any
+    keeps_registers: bool = False
     is_elsewhere: bool = False
 
 

@@ -20,7 +20,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer, declare_room, release, s
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, POINTER
 from treadle.jit.codegen.module_text import text_of
-from treadle.jit.codegen.safepoint import end, release_gil
+from treadle.jit.codegen.safepoint import end, polls_keep_registers, release_gil
 from treadle.jit.codegen.scalar import half
 from treadle.jit.codegen.scalar.vector_function import is_vector_function
 from treadle.jit.codegen.steps.outline import merge, merge_parts, outline
@@ -79,7 +79,10 @@ def emit_kernel(
         t,
         Exit(status, function.append_basic_block("leave")),
         SafepointState(
-            w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)), w.variable(POINTER), slots.poll()
+            w.variable(I64, llvm.Constant(I64, SAFEPOINT_PERIOD)),
+            w.variable(POINTER),
+            slots.poll(),
+            polls_keep_registers(kernel, target),
         ),
         MemoryState(w.variable(I64, llvm.Constant(I64, 0))),
         surroundings,

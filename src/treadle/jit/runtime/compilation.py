@@ -115,12 +115,12 @@ def _library(
 
 
 def _poll_is_called() -> bool:
-    """Whether kernels of this process poll by the function."""
+    """Whether kernels of this process may poll by the function."""
     if symbols.is_possible():
         return True  # without LLVM, which the code from the disk cache does not need
-    from treadle.jit.codegen.safepoint import polls_keep_registers
+    from treadle.jit.codegen.safepoint import has_poll_function
 
-    return polls_keep_registers(llvm.host_target())
+    return has_poll_function(llvm.host_target())
 
 
 def _poll_code() -> bytes:

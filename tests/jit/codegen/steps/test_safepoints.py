@@ -105,32 +105,37 @@ def test_a_run_of_many_short_loops_stops_in_time() -> None:
 
 CASCADE = """kernel
   %x: float32[n0] = input 0
-  %w: float32[8] = input 1
   %half: float32[] = constant 0.5
-  %start: float32[8] = input 2
-  %1 = loop length n0 extent n0 carries %s = %start, %t = %w at "loop"
-    %s: float32[8] = carried 0
-    %t: float32[8] = carried 1
+  %start: float32[{shape}] = input 1
+  %1 = loop length n0 extent n0 carries %s = %start, %t = %start at "loop"
+    %s: float32[{shape}] = carried 0
+    %t: float32[{shape}] = carried 1
     %item: float32[] = scan slice along 0 of %x
-    %less: float32[8] = mul %s, %half
-    %more: float32[8] = add %less, %item
-    %other: float32[8] = mul %t, %half
-    %sum: float32[8] = add %other, %more
+    %less: float32[{shape}] = mul %s, %half
+    %more: float32[{shape}] = add %less, %item
+    %other: float32[{shape}] = mul %t, %half
+    %sum: float32[{shape}] = add %other, %more
     yield %more, %sum
-  %u: float32[8] = result 0 of %1
-  %v: float32[8] = result 1 of %1
+  %u: float32[{shape}] = result 0 of %1
+  %v: float32[{shape}] = result 1 of %1
   return %u, %v"""
 
 
-def test_polls_keep_vectors_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both states are in vector registers where the kernel polls, which it does every time."""
+@pytest.mark.parametrize("shape", ["", "1", "8"])
+def test_a_poll_in_every_iteration_changes_nothing(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops over single numbers poll by a function that keeps the registers, on x86-64 Linux."""
     for module in (safepoint, kernel):
         monkeypatch.setattr(module, "SAFEPOINT_PERIOD", 1)
-    x, w, s = (np.arange(n, dtype=np.float32) for n in (50, 8, 8))
-    wanted, other = s, w
+    text = CASCADE.format(shape=shape)
+    x, s = (np.arange(50, dtype=np.float32), np.ones([int(n) for n in shape], np.float32))
+    wanted = other = s
     for item in x:
         wanted = wanted * np.float32(0.5) + item
         other = other * np.float32(0.5) + wanted
-    found, last = run_kernel(CASCADE, x, w, s)
+    found, last = run_kernel(text, x, s)
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(last, other)
+    emitted = generate_code(kernel_of(text), ()).text
+    assert ("treadle_poll" in emitted) == (shape != "8")
