@@ -9,6 +9,7 @@ import numpy as np
 
 EXTENTS = (1, 1, 2, 2, 3, 4, 5, 8, 9, 16, 17, 33, 40, 64, 70, 129)
 TRIPS = (0, 1, 2, 2, 3, 5, 9, 20)
+COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 CONSTANTS = """
   zero = Constant <value = int64[1] {0}> ()
@@ -46,6 +47,18 @@ class Lines:
 
     def __str__(self) -> str:
         return "\n  ".join(self.written)
+
+    def step(self, kind: str, one: str, other: str) -> str:
+        """A function of two values, `near` of neighbours in a row, or of one; each as wide as b."""
+        if kind == "Where":
+            condition = self.add(f"{self.chance.choice(COMPARISONS)} ({one}, {other})")
+            return self.add(f"Where ({condition}, {one}, {other})")
+        if kind == "near":
+            first = self.add(f"Expand ({one}, {self.add('Shape (b)')})")
+            spans = ("one, end", "zero, one")
+            parts = [self.add(f"Slice ({first}, {span}, zero)") for span in spans]
+            return self.add(f"Concat <axis = 0> ({', '.join(parts)})")
+        return self.add(f"{kind} ({one})" if kind in ("Abs", "Neg") else f"{kind} ({one}, {other})")
 
     def shifted(self, x: str, axis: str) -> str:
         """X, 0 to 2 places further along an axis; the border is 0, cyclic, or its neighbours'."""

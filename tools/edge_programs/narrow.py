@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tools.edge_programs.lines import TRIPS, Lines
+from tools.edge_programs.lines import COMPARISONS, TRIPS, Lines
 
 _EXTENTS = (1, 16, 63, 64, 64, 65, 100, 100, 257)
 _EDGES = (
@@ -48,8 +48,10 @@ _MASKS = (
     -(2**31),
 )
 _DIVISORS = (1, 2, 3, 7, 9, 256, 65521, 2**31 - 1, 2**31, 2**31 + 1, -1, -3, 0)
-_COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
-_PAIRS = ("Add", "Sub", "Mul", "Max", "Min", "Where", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
+_STEPS = (
+    *("Add", "Sub", "Mul", "Div", "Max", "Min", "Where", "BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+    *("near", "near", "Abs", "Neg"),
+)
 
 
 def narrow(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int | tuple[str, int]]]:
@@ -82,10 +84,11 @@ def narrow(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int | tuple[s
     values += ["s"] * chance.choice((0, 1))
     found = chance.choice([bit, told, masked, "s"])
     for _ in range(chance.choice((2, 5, 9))):
-        found = _step(body, found, chance.choice(values))
+        other = chance.choice(values)
+        found = body.step(chance.choice(_STEPS), found, other)
         values.append(found)
     after = _kept(body, chance.choice((found, found, *values)), found, number)
-    hit = body.add(f"{chance.choice(_COMPARISONS)} ({chance.choice(values)}, {found})")
+    hit = body.add(f"{chance.choice(COMPARISONS)} ({chance.choice(values)}, {found})")
     row = body.add(f"Add ({told}, {after})")  # with the width of the state
     chosen = body.add(f"Where ({hit}, {row}, {chance.choice((told, bit, 's'))})")
     reduced = body.add(f"Reduce{chance.choice(('Sum', 'Max', 'Min'))} <keepdims = 0> ({row}, zero)")
@@ -100,21 +103,6 @@ def narrow(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int | tuple[s
         f"    on = Identity (go)\n  {body}\n  }}>",
     ]
     return feeds, {"o": ("int64", 1), "p": ("int64", 2), "q": ("int64", 1)}
-
-
-def _step(body: Lines, one: str, other: str) -> str:
-    """A function of two values, of neighbours in a row, or of one."""
-    kind = body.chance.choice((*_PAIRS, "near", "near", "Abs", "Neg", "Div"))
-    if kind == "Where":
-        condition = body.add(f"{body.chance.choice(_COMPARISONS)} ({one}, {other})")
-        return body.add(f"Where ({condition}, {one}, {other})")
-    if kind == "near":
-        first = body.add(f"Expand ({one}, {body.add('Shape (b)')})")
-        parts = [body.add(f"Slice ({first}, {span}, zero)") for span in ("one, end", "zero, one")]
-        return body.add(f"Concat <axis = 0> ({', '.join(parts)})")
-    if kind in ("Abs", "Neg"):
-        return body.add(f"{kind} ({one})")
-    return body.add(f"{kind} ({one}, {other})")
 
 
 def _kept(body: Lines, one: str, other: str, number: Callable[[int], str]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tools.edge_programs.lines import TRIPS, Lines
+from tools.edge_programs.lines import COMPARISONS, TRIPS, Lines
 
 _EXTENTS = (1, 63, 64, 65, 100, 257)
 _NUMBERS = ("0", "-0.0", "1", "-1", "2", "3", "0.5", "127", "128", "-128", "32768", "16777216")
-_COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 _PAIRS = ("Add", "Add", "Sub", "Mul", "Where")
 
 
@@ -37,11 +36,10 @@ def whole_floats(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int | t
     values += chance.sample([row, "s"], chance.choice((0, 0, 1, 2)))
     found = chance.choice([bit, told, "s"])
     for _ in range(chance.choice((2, 4, 8))):
-        found = _step(
-            body, chance.choice((*pairs, "near", "Abs", "Neg")), found, chance.choice(values)
-        )
+        kind = chance.choice((*pairs, "near", "Abs", "Neg"))
+        found = body.step(kind, found, chance.choice(values))
         values.append(found)
-    hit = body.add(f"{chance.choice(_COMPARISONS)} ({found}, {chance.choice(values)})")
+    hit = body.add(f"{chance.choice(COMPARISONS)} ({found}, {chance.choice(values)})")
     wide = body.add(f"And ({hit}, {body.add('Or (b, yes)')})")  # with the width of the state
     counted = body.add(f"Cast <to = 1> ({wide})")
     after = body.add(f"Mul ({found}, {counted})") if chance.random() < 0.5 else counted
@@ -60,15 +58,3 @@ def whole_floats(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int | t
         "o = Where (is_nan, low, inverse)",
     ]
     return feeds, {"o": ("float", 1), "p": ("bool", 2), "q": ("float", 1)}
-
-
-def _step(body: Lines, kind: str, one: str, other: str) -> str:
-    """A function of two values, of neighbours in a row, or of one."""
-    if kind == "Where":
-        condition = body.add(f"{body.chance.choice(_COMPARISONS)} ({one}, {other})")
-        return body.add(f"Where ({condition}, {one}, {other})")
-    if kind == "near":
-        first = body.add(f"Expand ({one}, {body.add('Shape (b)')})")
-        parts = [body.add(f"Slice ({first}, {span}, zero)") for span in ("one, end", "zero, one")]
-        return body.add(f"Concat <axis = 0> ({', '.join(parts)})")
-    return body.add(f"{kind} ({one})" if kind in ("Abs", "Neg") else f"{kind} ({one}, {other})")
