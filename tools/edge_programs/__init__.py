@@ -9,6 +9,7 @@
     fed         sliced values, made of other values, numbers and rows by functions and views
     products    matrix products of rows and states by weights: constants, inputs, carried, in panels
     panels      weights that products read whole, transposed, in part, and in several loops
+    apart       products that no later iteration waits for, before and behind what is carried
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
     registers   states that hold the last rows, multiplied and reduced as soon as one enters
@@ -37,6 +38,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tools.edge_programs.apart import apart
 from tools.edge_programs.counters import counted, indexed, picked
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
@@ -59,7 +61,7 @@ FAMILIES: Mapping[str, Family] = {
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "whole": whole_floats,
     "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
-    "shifts": shifts, "masked": masked,
+    "shifts": shifts, "masked": masked, "apart": apart,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

@@ -10,6 +10,7 @@ from tests.jit.kernel_text import kernel_of
 from tests.jit.schedule.test_pipelines import STACKED
 from treadle.jit.codegen import emit_kernel
 from treadle.jit.kernel.target import Target
+from treadle.jit.schedule.layouts.product_tiles import Tile
 from treadle.jit.schedule.schedule import Schedule, schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
 from treadle.jit.schedule.steps.products import Panels
@@ -213,3 +214,15 @@ def test_a_loop_that_reads_a_large_matrix_turns_back():
     found = words_of(schedule_kernel(large, TARGET))
     assert sum("backward" in words for words in found) == 3  # the fourth is distributed
     assert not any("backward" in words for words in words_of(schedule_of(STACKED, "", "", "")))
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 16])
+def test_one_panel_at_most_is_unlike_the_others(most):
+    """125 vectors were 62 panels of one and 63 vectors apart from them."""
+    tile = Tile(1, most, 16)
+    for columns in (*range(1, 400), 2_000, 50_257):
+        vectors = -(-columns // 16)
+        number, wide = tile.panels(columns)
+        assert 0 <= vectors - number * wide <= most
+        assert wide <= most
+        assert number * wide * 16 <= columns

@@ -36,6 +36,7 @@
     rows one place behind             carried diagonals of a grid
     rows cut out of longer ones       the rows that stay, and the new one
     loops that consume each other     one loop
+    products no iteration waits for   behind a loop that stacks their rows
     long functions of numbers         loops of their own
     checks of indices                 before the loop, or none
 
@@ -70,6 +71,7 @@ from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 from treadle.jit.schedule.algebra.loop_fission import with_split_loops
 from treadle.jit.schedule.algebra.masked_iterations import with_split_masks
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
+from treadle.jit.schedule.algebra.product_fission import with_products_apart
 from treadle.jit.schedule.algebra.reductions.contractions import with_contractions
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
@@ -98,7 +100,7 @@ _PASSES = (
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops, with_split_loops,
+    with_fused_loops, with_products_apart, with_split_loops,
 )  # fmt: skip
 
 

@@ -51,14 +51,21 @@ def distributed_products(loop: Loop, storage: StorageMap) -> Mapping[Node, Distr
 
 def _between(node: Node, loop: Loop, storage: StorageMap) -> tuple[Node, ...]:
     """The nodes between the left operand and the item; () if it does not come from an item."""
-    left, right = node.operands
+    if not has_large_matrix(node, loop) or storage.storage_of[node] is not Storage.BUFFER:
+        return ()
+    return nodes_to_item(node.operands[0], loop)
+
+
+def has_large_matrix(node: Node, loop: Loop) -> bool:
+    """Whether a product's right operand is a matrix from outside of the loop, and large."""
+    right = node.operands[1]
     if not (node.is_static and right.is_static and len(node.shape) == len(right.shape) == 2):
-        return ()
-    is_invariant = right.home.depth < loop.body.depth
-    if not is_invariant or right.size < LARGE_MATRIX:
-        return ()
-    if storage.storage_of[node] is not Storage.BUFFER:
-        return ()
+        return False
+    return right.home.depth < loop.body.depth and right.size >= LARGE_MATRIX
+
+
+def nodes_to_item(left: Node, loop: Loop) -> tuple[Node, ...]:
+    """The views from a value to the item that it is of, with both; () if it is of none."""
     found: list[Node] = []
     while left.home is loop.body and isinstance(left.op, ScanSlice | Take | View | Reshape):
         found.append(left)

@@ -51,12 +51,17 @@ class Tile:
         return max(self.rows // 2, 1), 1
 
     def panels(self, columns: int) -> tuple[int, int]:
-        """The number of equal panels that cover columns, and of vectors in each."""
+        """The number of equal panels that cover columns, and of vectors in each.
+
+        At most one more panel covers the columns that are left over.
+        """
         vectors = -(-columns // self.lanes)
         number = -(-vectors // self.vectors)
         wide = vectors // number
-        tail = columns - (vectors - 1) * self.lanes
-        return number - 1 if tail < self.lanes or vectors % number else number, wide
+        if vectors - (number - 1) * wide > self.vectors:
+            wide = self.vectors
+        has_tail = columns < vectors * self.lanes
+        return number - 1 if has_tail or vectors != number * wide else number, wide
 
 
 def tile_of(dtype: DType, rows: Number | None, columns: int, target: Target) -> Tile:
