@@ -268,12 +268,14 @@ class TakesBeside(Takes):
                        joins=lambda: step.op in self.ops)  # fmt: skip
 
 
-def around_a_loop(*ops: str, aside: str = "") -> Model:
+def around_a_loop(*ops: str, aside: str = "", unread: str = "") -> Model:
     built = negating_body()
     block = BlockBuilder("main")
     trip, x = block.param("M", tensor("int64")), block.param("x", tensor("float32", 2, 2))
     others = [block.leaf(aside, 1, x)] if aside else []
     y = block.leaf(ops[0], 1, x)
+    if unread:
+        block.leaf(unread, 1, y)
     (z,) = block.loop(trip, None, built, (Iteration(), Condition(), Carried()), (y,))
     return Model(block.build(*(block.leaf(op, 1, z) for op in ops[1:]), *others))
 
@@ -283,6 +285,12 @@ def test_small_neighbours_of_a_loop_join_its_region():
     assert shown(around_a_loop("Neg", "Neg"), engine) == [("fast", 3)]
     assert shown(around_a_loop("Neg", "Odd"), engine) == [("fast", 2), (INTERP, 1)]
     assert shown(around_a_loop("Odd", "Neg"), engine) == [(INTERP, 1), ("fast", 2)]
+
+
+def test_a_step_that_nothing_reads_does_not_keep_others_out():
+    engine = TakesBeside(frozenset(("Neg",)))
+    assert shown(around_a_loop("Neg", unread="Neg"), engine) == [("fast", 3)]
+    assert dict(shown(around_a_loop("Neg", unread="Odd"), engine))["fast"] == 1
 
 
 def test_the_number_of_steps_that_join_a_loop_is_bounded():

@@ -136,11 +136,10 @@ def _readers(block: Block) -> Mapping[Value, Sequence[int]]:
 def _leads(
     block: Block, readers: Mapping[Value, Sequence[int]], position: int, taken: set[int]
 ) -> set[int]:
-    """The step, if only absorbed steps read it; a constant that nothing reads costs no call."""
-    step = block.steps[position]
-    found = {k for value in step.results if value is not None for k in readers.get(value, ())}
-    joins = found <= taken and (bool(found) or not any(reads(step)))
-    return {position} if joins else set()
+    """The step, if only absorbed steps read it, or nothing: compiled code does without it."""
+    results = [value for value in block.steps[position].results if value is not None]
+    found = {k for value in results for k in readers.get(value, ())}
+    return {position} if found <= taken else set()
 
 
 def _follows(

@@ -90,3 +90,27 @@ def test_the_element_that_the_previous_iteration_wrote_comes_last(type_: str) ->
 def test_an_element_that_may_be_that_one_comes_last_too() -> None:
     text = TABLE.format(type="float32").replace("of %t, %i, %j1", "of %t, %j, %j")
     assert chains(text)["least"] == ["corner", "left", "up"]
+
+
+GAP = """
+kernel
+  %h0: float32[] = input 0
+  %rows: float32[7] = input 1
+  %1 = loop length 7 extent 7 carries %h = %h0, %e = %h0
+    %h: float32[] = carried 0
+    %e: float32[] = carried 1
+    %row: float32[] = scan slice along 0 of %rows
+    %open: float32[] = sub %h, %h0
+    %longer: float32[] = sub %e, %h0
+    %gap: float32[] = max %open, %longer
+    %next: float32[] = max %row, %gap
+    yield %next, %gap
+    stack %gap along 0
+  %last: float32[] = result 0 of %1
+  return %last"""
+
+
+def test_of_two_carried_values_the_later_one_comes_last() -> None:
+    """The gap of an alignment is known before its score."""
+    assert chains(GAP)["gap"] == ["longer", "open"]
+    assert chains(GAP)["next"] == ["row", "gap"]

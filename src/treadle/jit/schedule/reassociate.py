@@ -67,15 +67,23 @@ def _is_free(node: Node, last: Node) -> bool:
 def _lateness(facts: LoopFacts) -> dict[Node, int]:
     """The number of steps between the previous iteration's values and a node.
 
-    A carried value that depends on its old one is later than everything else.
+    Carried values that depend on their old ones are later than everything else, in the order in
+    which an iteration computes their next values.
     """
-    circular, late = _circular(facts), dict[Node, int]()
-    written = dict(_written_before(facts.op))
-    for node in facts.op.body.nodes:
+    circular, op = _circular(facts), facts.op
+    late = _steps(op, dict.fromkeys(circular, _CARRIED_LATENESS))
+    nexts = dict(zip(op.states, op.nexts, strict=True))
+    return _steps(op, {state: max(late.get(nexts[state], 0), late[state]) for state in circular})
+
+
+def _steps(op: Loop, starts: Mapping[Node, int]) -> dict[Node, int]:
+    """The number of steps before each node of a body, from these numbers of its carried values."""
+    written, late = dict(_written_before(op)), dict[Node, int]()
+    for node in op.body.nodes:
         before = max((late.get(operand, 0) for operand in node.operands), default=0)
-        if _reads_other(node, written, facts.op):
+        if _reads_other(node, written, op):
             before = 0
-        late[node] = _CARRIED_LATENESS if node in circular else before + 1
+        late[node] = starts[node] if node in starts else before + 1
     return late
 
 
