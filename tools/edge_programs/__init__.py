@@ -10,6 +10,7 @@
     products    matrix products of rows and states by weights: constants, inputs, carried, in panels
     panels      weights that products read whole, transposed, in part, and in several loops
     apart       products that no later iteration waits for, before and behind what is carried
+    turned      carried matrices that products read transposed, and outer products change
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
     registers   states that hold the last rows, multiplied and reduced as soon as one enters
@@ -49,6 +50,7 @@ from tools.edge_programs.panels import panels
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
 from tools.edge_programs.shifts import shifts
+from tools.edge_programs.turned import turned
 from tools.edge_programs.unrolled import unrolled
 from tools.edge_programs.whole_floats import whole_floats
 
@@ -61,7 +63,7 @@ FAMILIES: Mapping[str, Family] = {
     "maps": maps, "ended": ended, "chosen": chosen, "resized": resized,
     "registers": registers, "panels": panels, "narrow": narrow, "whole": whole_floats,
     "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
-    "shifts": shifts, "masked": masked, "apart": apart,
+    "shifts": shifts, "masked": masked, "apart": apart, "turned": turned,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

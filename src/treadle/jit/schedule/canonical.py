@@ -21,6 +21,7 @@
     iterations that change nothing     not run
     carried parts of one value         the value
     concats of narrow columns         each column by itself
+    k @ transpose(state)              k @ state, which is carried transposed
     carried values                    without reshapes and concats around them
     guards of counters                 before their loop, once
     data[i + n] in iteration i        a scan slice
@@ -57,6 +58,8 @@ from treadle.jit.schedule.algebra.conditional_updates import with_plain_updates
 from treadle.jit.schedule.algebra.diagonals import with_carried_diagonals
 from treadle.jit.schedule.algebra.equal_extents import with_equal_extents
 from treadle.jit.schedule.algebra.first_iteration import with_initial_values
+from treadle.jit.schedule.algebra.fission.function_fission import with_split_loops
+from treadle.jit.schedule.algebra.fission.product_fission import with_products_apart
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
@@ -68,10 +71,8 @@ from treadle.jit.schedule.algebra.item_forms import with_plain_items
 from treadle.jit.schedule.algebra.item_sources import with_items_of_sources
 from treadle.jit.schedule.algebra.joined_states import with_joined_states
 from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
-from treadle.jit.schedule.algebra.loop_fission import with_split_loops
 from treadle.jit.schedule.algebra.masked_iterations import with_split_masks
 from treadle.jit.schedule.algebra.picked_matrices import with_picked_matrices
-from treadle.jit.schedule.algebra.product_fission import with_products_apart
 from treadle.jit.schedule.algebra.reductions.contractions import with_contractions
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
@@ -79,6 +80,7 @@ from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_redu
 from treadle.jit.schedule.algebra.reductions.window_reductions import with_window_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
+from treadle.jit.schedule.algebra.turned_updates import with_turned_updates
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
@@ -95,7 +97,8 @@ _PASSES = (
     with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
     with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
     with_window_reductions, with_joint_extremes,
-    with_selects, with_columns_apart, with_simple_carried_values, with_rerolled_loops,
+    with_selects, with_columns_apart, with_turned_updates, with_simple_carried_values,
+    with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers,

@@ -10,7 +10,7 @@ from tests.jit.native import check
 from treadle.jit.kernel.ir import Loop
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.algebra.loop_fission import with_split_loops
+from treadle.jit.schedule.algebra.fission.function_fission import with_split_loops
 
 ENVELOPE = """kernel
   %x: float32[n0] = input 0

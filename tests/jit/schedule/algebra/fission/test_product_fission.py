@@ -11,7 +11,7 @@ from tests.jit.kernel_text import kernel_of
 from tests.jit.native import check
 from treadle.jit.kernel.ir import Loop, MatMul
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.algebra.product_fission import with_products_apart
+from treadle.jit.schedule.algebra.fission.product_fission import with_products_apart
 from treadle.jit.schedule.distribution import nodes_to_item
 
 LAYER = """kernel

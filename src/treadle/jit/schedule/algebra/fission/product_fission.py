@@ -32,7 +32,7 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
-from treadle.jit.schedule.algebra.loop_cut import (
+from treadle.jit.schedule.algebra.fission.loop_cut import (
     LoopCut,
     carried_needs,
     closure,

@@ -26,7 +26,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
-from treadle.jit.schedule.algebra.loop_cut import (
+from treadle.jit.schedule.algebra.fission.loop_cut import (
     LoopCut,
     carried_needs,
     closure,
