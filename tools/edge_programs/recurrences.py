@@ -88,17 +88,29 @@ def grid(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         "p": numbers(chance, rows), "q": numbers(chance, columns),
     }  # fmt: skip
     outer, inner = lines.inner(), lines.inner()
+    outer.written.append("half1 = Unsqueeze (half, zero)")
     sources = ["row", *(outer.shifted("row", "zero") for _ in range(chance.choice((1, 2)))), "q"]
     items = [f"e{k}" for k in range(len(sources))]
     after = inner.mixed(["w", "pi", *items], chance.choice((3, 5)))
     given = ", ".join(f"float {name}" for name in ["w", *items])
-    out = inner.add(f"Identity ({after})")
+    out, way = inner.add(f"Identity ({after})"), inner.mixed(["w", after], 2)
     outer.written.append(
-        f"last, made = Scan <num_scan_inputs = {len(items)}, body = c ({given}) =>"
-        f" (float {after}, float {out}) {{\n  {inner}\n  }}> (left, {', '.join(sources)})"
+        f"last, made, ways = Scan <num_scan_inputs = {len(items)}, body = c ({given}) => (float"
+        f" {after}, float {out}, float {inner.add(f'Neg ({way})')}) {{\n  {inner}\n  }}>"
+        f" (left, {', '.join(sources)})"
     )
     results, ends = {"o": 1}, [f"float[{columns}] {outer.add('Identity (made)')}"]
-    match chance.choice(("rows", "rows", "ends", "nothing")):
+    kind = chance.choice(("rows", "rows", "ends", "nothing", "ways", "border", "border"))
+    match kind:
+        case "ways":
+            ends.append(f"float[{columns}] {outer.add('Identity (ways)')}")
+            results["y"] = 2
+        case "border":
+            edge = outer.add("Unsqueeze (pi, zero)")
+            row = chance.choice(("made", "ways"))
+            parts = chance.choice((f"{edge}, {row}", f"{edge}, half1, {row}", f"{row}, {edge}"))
+            ends.append(f"float[w] {outer.add(f'Concat <axis = 0> ({parts})')}")
+            results["y"] = 2
         case "rows":
             ends.append(f"float[{columns}] {outer.add('Identity (made)')}")
             results["y"] = 2

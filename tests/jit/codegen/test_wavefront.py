@@ -269,6 +269,61 @@ def test_other_stacks_are_made_row_by_row(changed, grids, rng):
     assert not grids
 
 
+def steps(dtype, columns, border):
+    """The table of an edit distance behind its border, and which way each cell is reached."""
+    word, numbers = WORDS[dtype], {"none": "", "one": "edge, ", "two": "edge, seen, "}[border]
+    width = columns + numbers.count(",")
+    row = f"{word}[{columns}]"
+    return f"""g ({word}[N] s, {word}[{columns}] t, {row} row0, {word} zero, {word} one)
+      => ({row} last, {word}[N, {width}] all, int64[N, {columns}] ways, bool[N, {columns}] met) {{
+      axis = Constant <value = int64[1] {{0}}> ()
+      last, k1, all, ways, met = Scan <num_scan_inputs = 1, body = outer ({row} row, {word} k,
+          {word} a) => ({row} next, {word} ko, {word}[{width}] out, int64[{columns}] way,
+          bool[{columns}] hit) {{
+        ko = Add (k, one)
+        edge = Unsqueeze (ko, axis)
+        seen = Unsqueeze (a, axis)
+        le, next, way, hit = Scan <num_scan_inputs = 2, body = inner ({word} left, {word} above,
+          {word} c) => ({word} lo, {word} cell, int64 from, bool is) {{
+          is = Equal (a, c)
+          up = Add (above, one)
+          along = Add (left, one)
+          is_up = Less (up, along)
+          least = Where (is_up, up, along)
+          lo = Where (is, above, least)
+          cell = Identity (lo)
+          w = Cast <to = 7> (is_up)
+          e = Cast <to = 7> (is)
+          from = Add (w, e)
+        }}> (ko, row, t)
+        out = Concat <axis = 0> ({numbers}next)
+      }}> (row0, zero, s)
+    }}"""
+
+
+@pytest.mark.parametrize("border", ["none", "one", "two"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_tables_behind_a_border_and_of_other_rows(dtype, border, grids, rng):
+    feeds = [feed(rng, dtype, rows, 150) for rows in (5, 0, 1, 4, 17, 70)]
+    check(steps(dtype, 150, border), *feeds)
+    assert grids
+
+
+def test_a_border_behind_the_rows_is_made_row_by_row(grids, rng):
+    text = steps("float32", 150, "one").replace("(edge, next)", "(next, edge)")
+    check(text, feed(rng, "float32", 33, 150))
+    assert not grids
+
+
+def test_rows_that_the_outer_loop_computes_with_run_one_after_the_other(grids, rng):
+    text = steps("int64", 150, "one").replace("int64 from, bool is)", "int64 from0, bool is)")
+    text = text.replace("from = Add (w, e)", "from0 = Add (w, e)")
+    text = text.replace("next, way, hit", "next, way0, hit")
+    text = text.replace("out = Concat", "way = Neg (way0)\n        out = Concat")
+    check(text, feed(rng, "int64", 33, 150))
+    assert not grids
+
+
 def affine(dtype, columns):
     """Alignments with affine gaps: two carried rows, and scores of a table by two indices."""
     word = WORDS[dtype]

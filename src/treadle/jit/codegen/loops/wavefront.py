@@ -48,12 +48,12 @@ EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 class _Rows(LaneValues):
     """Some rows, a lane each, as many as `rows` says, while they are emitted.
 
-    `tables` is the memory of these rows in what the outer loop stacks, with the cells.
+    `tables` is the memory of these rows in what the outer loop stacks.
     """
 
     grid: Wavefront
     rows: Any
-    tables: Sequence[tuple[Buffer, Node]]
+    tables: Sequence[Buffer]
     numbers: dict[Node, Any] = field(default_factory=dict)
     carried: dict[Node, Any] = field(default_factory=dict)
     shifted: dict[Node, Any] = field(default_factory=dict)
@@ -100,7 +100,7 @@ def emit_wavefront(
     memory_limit.end(context, memory_limit.begin(context, grid.along, grid.width))
     poll_after(context, context.schedule.iterations[grid.rows].group)
     with context.access.scope():
-        tables = [(_from_row(context, each, first), grid.element(each.element)) for each in stacks]
+        tables = [_from_row(context, each, first) for each in stacks]
         s = _Rows(context, grid.inner.body, grid.lanes, grid, rows, tables)
         _number_rows(s, first, emit_block)
         _begin(s)
@@ -143,6 +143,11 @@ def _number_rows(sweep: _Rows, first: Any, emit_block: EmitBlock) -> None:
                 room.pointer, [e.builder.index(lane)], source_etype=register_type(node.dtype)
             )
             b.store(e.access.scalar(node), address)
+        for memory, table in zip(sweep.tables, grid.tables, strict=True):
+            for column, border in enumerate(table.border):
+                value = e.access.read(border, (0,) * len(border.shape))
+                place = e.builder.add(e.builder.multiply(lane, memory.strides[0]), column)
+                e.access.store(memory, Flat(place), value)
         moved = [
             (
                 e.access.read(outer.nexts[k], e.access.unflat(at, static_shape(outer.states[k]))),
@@ -190,8 +195,8 @@ def _step(sweep: _Rows, step: Any) -> None:
     for row, cell in cells.items():
         b.store(cell, sweep.carried[row])
         e.access.store(e.access.buffers[row], Flat(done), b.extract_element(cell, last_lane))
-    for table, cell in sweep.tables:
-        _store_cells(sweep, table, sweep.of(cell))
+    for memory, table in zip(sweep.tables, grid.tables, strict=True):
+        _store_cells(sweep, memory, len(table.border), sweep.of(grid.element(table.row)))
 
 
 def _start_lane(sweep: _Rows, step: Any) -> None:
@@ -205,8 +210,8 @@ def _start_lane(sweep: _Rows, step: Any) -> None:
             b.store(b.select(starts, initial, before), sweep.carried[state])
 
 
-def _store_cells(sweep: _Rows, table: Buffer, element: Any) -> None:
-    """Store the cell of each lane at its row and column."""
+def _store_cells(sweep: _Rows, table: Buffer, border: int, element: Any) -> None:
+    """Store the cell of each lane at its row and column, behind the border of the row."""
     w, b, grid = sweep.context.builder, sweep.context.builder.builder, sweep.grid
     nowhere = w.variable(memory_type(table.dtype))
     for lane in range(grid.lanes):
@@ -215,7 +220,7 @@ def _store_cells(sweep: _Rows, table: Buffer, element: Any) -> None:
             b.icmp_unsigned("<", column, w.index(grid.width)),
             b.icmp_unsigned("<", w.index(lane), sweep.rows),
         )
-        offset = w.add(w.multiply(lane, table.strides[0]), w.add(sweep.step, -lane))
+        offset = w.add(w.multiply(lane, table.strides[0]), w.add(sweep.step, border - lane))
         place = b.gep(table.pointer, [w.index(offset)], source_etype=memory_type(table.dtype))
         cell = replace(table, pointer=b.select(is_cell, place, nowhere))
         value = b.extract_element(element, w.index(lane))

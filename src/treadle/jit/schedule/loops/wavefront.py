@@ -4,14 +4,15 @@
 
 Lawful where no distance from a cell to one that it is computed from is negative along either loop:
 the cell above (1, 0), the one before (0, 1), the one before that (1, 1). The rest are requirements
-of the code: each stack of the inner loop is a carried row of the outer one, which stacks such rows
-only; everything else that an inner iteration reads is a scalar of its row, an element of an
-invariant of both loops, or carried along the row; its functions have vector forms.
+of the code: the outer loop carries rows that the inner one stacks, and stacks only such rows, some
+of them behind a border of numbers; everything else that an inner iteration reads is a scalar of its
+row, an element of an invariant of both loops, or carried along the row; its functions have vector
+forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +22,7 @@ from treadle.jit.kernel.ir import (
     Block,
     Branch,
     CarriedArg,
+    Concat,
     Elementwise,
     Gather,
     InductionVar,
@@ -44,10 +46,19 @@ _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """Rows of cells that the outer loop stacks, each behind a border of these numbers."""
+
+    border: tuple[Node, ...]
+    row: Node
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Wavefront:
     """A loop over rows and the loop along them; `carried` are the rows that the outer loop carries.
 
-    `numbers` are the scalars of the outer body that the inner loop reads.
+    `numbers` are the scalars of the outer body that the inner loop reads, `tables` what the outer
+    loop stacks.
     """
 
     rows: Node
@@ -56,6 +67,7 @@ class Wavefront:
     width: int
     lanes: int
     numbers: tuple[Node, ...]
+    tables: tuple[Table, ...]
 
     def __str__(self) -> str:
         return f"wavefront of up to {self.lanes} rows of {self.width}"
@@ -84,8 +96,14 @@ class Wavefront:
     @property
     def own(self) -> list[Node]:
         """The nodes of the outer body that do not depend on the loop along the row."""
-        return [n for n in self.outer.body.nodes if n is not self.along and n.operands[:1] !=
-                (self.along,)]  # fmt: skip
+        stacked = {stack.element for stack in self.outer.stacks}
+        return [
+            node
+            for node in self.outer.body.nodes
+            if node is not self.along
+            and node.operands[:1] != (self.along,)
+            and not (node in stacked and isinstance(node.op, Concat))
+        ]
 
 
 def wavefront_of(facts: LoopFacts) -> Wavefront | str:
@@ -105,14 +123,17 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     pairs = zip(outer.states, outer.nexts, strict=True)
     rows = [state for state, after in pairs if _is_row(state, after, along)]
     afters = {outer.nexts[outer.states.index(row)] for row in rows}
-    if not rows or not len(rows) == len(afters) == len(inner.stacks):
-        return "the stacks of the inner loop are not the carried rows"
-    if not all(_is_table(stack, afters) for stack in outer.stacks):
-        return "it stacks something else than its rows, one below the other"
+    if not rows or len(rows) != len(afters):
+        return "it carries no rows of the inner loop"
+    tables = tuple(table for stack in outer.stacks if (table := _table(stack, along)) is not None)
+    if len(tables) < len(outer.stacks):
+        return "it stacks something else than rows of the inner loop, one below the other"
+    if not afters.union(table.row for table in tables).issuperset(_rows_of(outer, along)):
+        return "it computes with rows of the inner loop"
     lanes = _lanes(outer, inner, facts.target)
     initials = along.operands[inner.heads :]
     numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
-    grid = Wavefront(facts.node, along, tuple(rows), inner.length, lanes, numbers)
+    grid = Wavefront(facts.node, along, tuple(rows), inner.length, lanes, numbers, tables)
     if inner.length < 2 * lanes:
         return "the rows are short"
     return _obstacle(facts, grid) or grid
@@ -151,13 +172,32 @@ def _is_plain(inner: Loop) -> bool:
 
 
 def _is_row(state: Node, after: Node, along: Node) -> bool:
-    is_part = isinstance(after.op, Result) and after.operands[0] is along
-    return is_part and len(state.shape) == 1 and len(after.shape) == 1
+    return _is_row_of(after, along) and len(state.shape) == 1
 
 
-def _is_table(stack: Stack, rows: Collection[Node]) -> bool:
-    """Whether a stack has all rows of a kind, one after the other."""
-    return stack.element in rows and stack.axis == 0 and not stack.reverse
+def _rows_of(outer: Loop, along: Node) -> list[Node]:
+    """The rows that the inner loop stacks, as far as they are read."""
+    found = (node for node in outer.body.nodes if node.operands[:1] == (along,))
+    return [node for node in found if _is_row_of(node, along)]
+
+
+def _is_row_of(node: Node, along: Node) -> bool:
+    is_result = isinstance(node.op, Result) and node.operands[0] is along
+    return is_result and len(node.shape) == 1
+
+
+def _table(stack: Stack, along: Node) -> Table | None:
+    """The table that a stack is; None if it has not all rows of a kind, one after the other."""
+    row, border = stack.element, tuple[Node, ...]()
+    if stack.axis != 0 or stack.reverse:
+        return None
+    if isinstance(row.op, Concat) and row.is_static:
+        *numbers, row = row.operands
+        border = tuple(numbers)
+        if not all(each.is_single for each in border):
+            return None
+    is_row = _is_row_of(row, along) and op_of(row, Result).number >= len(op_of(along, Loop).states)
+    return Table(border, row) if is_row else None
 
 
 def _lanes(outer: Loop, inner: Loop, target: Target) -> int:
@@ -193,7 +233,8 @@ def _obstacle(facts: LoopFacts, grid: Wavefront) -> str:
     others = [after for state, after in pairs if state not in rows]
     own = [node for node in grid.own if node not in rows]
     late = _after(grid)
-    for node in (*others, *own, *grid.numbers):
+    borders = [each for table in grid.tables for each in table.border]
+    for node in (*others, *own, *grid.numbers, *borders):
         if not facts.is_in_registers(node):
             return f"{word_of(node)} of the outer loop is an array"
         if node in late or not facts.dependence.states_of(node).isdisjoint(rows):
