@@ -53,6 +53,7 @@ def test_the_state_is_carried_as_the_product_reads_it() -> None:
     ("old", "new"),
     [
         ("20", "8"),  # short rows
+        ("9", "7"),  # few iterations
         ("mul %s, %one", "mul %outer, %one"),  # made of others alone
         ("stack %c", "stack %next"),  # it is read as it is
     ],

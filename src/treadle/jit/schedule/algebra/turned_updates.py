@@ -28,7 +28,7 @@ from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, readers_of
 from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS
 
-_MAX_ROWS, _MIN_EXTENT = 3, 16
+_MAX_ROWS, _MIN_EXTENT, _MIN_ITERATIONS = 3, 16, 8
 
 
 @rewrite_pass
@@ -56,6 +56,8 @@ def _update(
         return ()
     if min(static_shape(state)[-2:]) < _MIN_EXTENT or not isinstance(after.op, Elementwise):
         return ()
+    if isinstance(op.extent, int) and op.extent < _MIN_ITERATIONS:
+        return ()  # the first value is transposed, and the last one back
     if any(stack.element is after for stack in op.stacks) or op.nexts.count(after) > 1:
         return ()
     functions = _functions(op, state, after, readers)
