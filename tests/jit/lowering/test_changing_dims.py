@@ -76,6 +76,31 @@ def test_a_body_is_lowered_once(text: str, changing: set, bodies: list) -> None:
     assert all(found == changing for found in bodies)
 
 
+REJOINED = """g (int64 n, float[9] x) => (float[N] z) {
+  z = Loop (n, "", x) <body = f (int64 i, bool go, float[A] a) => (bool on, float[B] b) {
+    on = Identity (go)
+    axis = Constant <value = int64[1] {0}> ()
+    beyond = Constant <value = int64[1] {2147483647}> ()
+    three = Constant <value = int64 {3}> ()
+    place = Sub (i, three)
+    at = Unsqueeze (place, axis)
+    first = Slice (a, axis, at, axis)
+    second = Slice (a, at, beyond, axis)
+    turned = Neg (first)
+    b = Concat <axis = 0> (turned, second)
+  }>
+}"""
+
+
+def test_a_row_that_is_put_together_again_keeps_its_extent(bodies: list) -> None:
+    """Inference does not know the extent of the whole; at a negative place it is one, too."""
+    for trips in (0, 1, 3, 5, 20):
+        feeds = {"n": np.array(trips), "x": np.arange(9, dtype=np.float32)}
+        check(REJOINED, feeds)
+    assert bodies[:2] == [frozenset({(0, 0)}), frozenset()]
+    assert not any(bodies[1::2])
+
+
 NAMED = """g (int64 n, float[H, W] x, float[A, B] y, float[C] z) => (float[M, N] last) {
   last = Loop (n, "", x) <body = f (int64 i, bool go, float[P, Q] a)
     => (bool on, float[R, S] b) {

@@ -130,10 +130,25 @@ def whole_of(part: Node, rest: Node) -> Node | None:
 
 def is_rest_of_extent(node: Node) -> bool:
     """Whether it is n - min(n, c) for an extent n, and so never negative."""
-    if node.op != Elementwise("sub") or not isinstance(node.operands[0].op, InputDim | DimOf):
+    if node.op != Elementwise("sub") or not _is_extent(node.operands[0]):
         return False
     whole, part = node.operands
     if part.op != Elementwise("min") or whole not in part.operands:
         return False
-    (other,) = (each for each in part.operands if each is not whole)
-    return isinstance(other.op, Constant) and int(other.op.array.item()) > _LEAST
+    return all(each is whole or _is_bounded(each) for each in part.operands)
+
+
+def _is_extent(node: Node) -> bool:
+    return isinstance(node.op, InputDim | DimOf) or _number(node, -1) >= 0
+
+
+def _is_bounded(node: Node) -> bool:
+    """Whether a number is surely so large that its distance from an extent is a number, too."""
+    bounds = node.operands if node.op == Elementwise("max") else (node,)
+    return any(_number(bound, _LEAST) > _LEAST for bound in bounds)
+
+
+def _number(node: Node, default: int) -> int:
+    """The number that a constant of one element holds; the default of another node."""
+    is_number = isinstance(node.op, Constant) and node.is_single
+    return int(op_of(node, Constant).array.item()) if is_number else default

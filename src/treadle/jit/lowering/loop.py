@@ -77,7 +77,7 @@ def _lowered(
     condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else builder.most(builder.number(trip), 0)
-    changing = lost_axes(step, operands)
+    changing = lost = lost_axes(step, operands)
     operands = _typed(builder, step, operands)
     boxed_states, learnt = _held(builder, step, operands), set[int]()
     mark = builder.mark()
@@ -95,17 +95,21 @@ def _lowered(
         more_changing = (
             changing_axes(made.states, made.nexts) if not_native <= boxed_states else changing
         )
+        if more_changing < lost and changing is lost:  # inference knows less of extents than here
+            changing = more_changing
+            builder.back(mark)
+            continue
         if more_changing <= changing and not_native <= boxed_states:
             break
         if is_peeled:
             return None
         can_peel = not changing and is_broadcast_once(builder, step, made)
         builder.back(mark)
-        if can_peel:
-            rest = partial(_lowered, builder, step, lower=lower, is_peeled=True)
-            found = lower_peeled(builder, step, (trip, condition, *operands), count, lower, rest)
-            if found is not None:
-                return found
+        rest = partial(_lowered, builder, step, lower=lower, is_peeled=True)
+        heads = (trip, condition, *operands)
+        found = lower_peeled(builder, step, heads, count, lower, rest) if can_peel else None
+        if found is not None:
+            return found
         changing, boxed_states = changing | more_changing, boxed_states | not_native
     else:
         raise Declined("the shapes of the carried values change in every attempt to lower the body")
