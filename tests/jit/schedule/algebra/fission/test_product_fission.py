@@ -140,3 +140,20 @@ def test_every_layer_is_apart_from_the_next() -> None:
     assert [len(loop.states) for loop in loops] == [0, 1, 1, 0]
     assert all(len(after.states) <= 1 for _, after in pairwise(loops))
     assert [_products(loop) for loop in loops] == [[], [True], [True], [True]]
+
+
+def test_where_one_cut_does_not_pay_another_may() -> None:
+    """A state of 2,048 numbers keeps its product in its loop, not the one of another state."""
+    text = LAYER.replace("40", "32").replace("= tanh %v", "= neg %s")
+    text = text.replace("    %next:", """    %t: float32[64,32] = carried 1
+    %up: float32[64,32] = add %t, %v
+    %p: float32[1,32] = reduce add over (0) of %up
+    %g: float32[1,32] = matmul %p, %u
+    %many: float32[64,32] = mul %g, %up
+    %whole: float32[1,32] = reduce max over (0) of %many
+    %next:""")  # fmt: skip
+    text = text.replace("%z: float32[1,32] = exp %y", "%z: float32[1,32] = add %y, %whole")
+    text = text.replace("%s = %s0", "%s = %s0, %t = %t0").replace("yield %next", "yield %next, %up")
+    text = text.replace("  %u:", "  %t0: float32[64,32] = input 4\n  %u:")
+    text = text.replace("result 1 of", "result 2 of")
+    assert [_products(loop) for loop in _loops(text)] == [[False], [False, True]]

@@ -12,7 +12,7 @@ follows its loop.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from treadle.jit.kernel.ir import (
     CarriedArg,
@@ -66,13 +66,13 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
         return None
     needs = carried_needs(op)
     free = [each for each in products if not is_in_circle(each, op, needs)]
-    if not free:
-        return None
-    states = min((needs[each] for each in free), key=len)
-    first, chosen = _first_products(op, states, [e for e in free if needs[e] <= states])
-    lefts = {each.operands[0] for each in chosen}
-    made = cut_behind(op, first, lambda each: bool(needs[each]) or each in lefts)
-    return made if _pays(op, made, chosen) else None
+    for states in sorted(dict.fromkeys(needs[each] for each in free), key=len):
+        first, chosen = _first_products(op, states, [e for e in free if needs[e] <= states])
+        crossing = {each for each in op.body.nodes if needs[each]}
+        made = cut_behind(op, first, crossing.union(e.operands[0] for e in chosen).__contains__)
+        if _pays(op, made, chosen):
+            return made
+    return None
 
 
 def _is_plain(node: Node, op: Loop) -> bool:
@@ -114,11 +114,11 @@ def _pays(op: Loop, cut: LoopCut, products: Sequence[Node]) -> bool:
     if not products or not cut.crossing or len(cut.first) == len(op.body.nodes):
         return False
     stacked = _elements(cut.crossing)
-    matrices = _elements({each.operands[1]: None for each in products})
+    matrices = _elements({each.operands[1] for each in products})
     items = [each for each in op.body.nodes if isinstance(each.op, ScanSlice)]
     known = _elements(items) + _elements([stack.element for stack in op.stacks])
     return stacked * _ELEMENTS_PER_CROSSING <= matrices and stacked <= _MAX_GROWTH * known
 
 
-def _elements(nodes: Collection[Node] | Mapping[Node, None]) -> int:
+def _elements(nodes: Iterable[Node]) -> int:
     return sum(each.size for each in nodes)
