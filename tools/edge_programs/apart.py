@@ -6,8 +6,8 @@ import numpy as np
 
 from tools.edge_programs.lines import Lines, numbers
 
-_ROWS, _WIDTHS = (1, 1, 1, 2, 4, 5), (31, 32, 33, 40, 64)
-_TRIPS = (0, 1, 2, 15, 16, 17, 20, 33, 70)
+_ROWS, _WIDTHS = (1, 1, 1, 2, 4, 5), (33, 63, 64, 65, 96)
+_TRIPS = (0, 1, 2, 15, 16, 17, 70, 170, 257, 300)
 
 
 def apart(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:

@@ -195,8 +195,9 @@ def schedule_kernel(
         blocks, thresholds, order, target.vector_bytes, forms, divided, reused.taken
     )
     functions = step_functions(
-        blocks, parallelism, storage, set(_tiled(loops)), is_profiled=kernel.is_profiled
-    )
+        blocks, parallelism, storage, set(_tiled(loops)), distributed,
+        is_profiled=kernel.is_profiled,
+    )  # fmt: skip
     within = epilogues(blocks.values(), storage, forms, parallelism, functions.once)
     within = {} if kernel.is_profiled else within
     forms |= {node: epilogue_form(forms[node]) for node in within.values()}

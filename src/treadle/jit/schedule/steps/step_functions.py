@@ -38,8 +38,8 @@ from treadle.jit.schedule.nest_size import MIN_LONG, emission_weight
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import Storage, StorageMap
 
-_STEP_WEIGHT = 8
-"""The weight of a step that is no nest."""
+_STEP_WEIGHT, _BATCHED_WEIGHT = 8, 64
+"""The weight of a step that is no nest, and of a product for many iterations at once."""
 _MIN_LENGTH = 24
 """The instructions of a step from which a call of it is worth while, if it has no loop."""
 _MOST_RESULTS = 4
@@ -88,11 +88,16 @@ def step_functions(
     parallelism: Mapping[Step, Parallelism],
     storage: StorageMap,
     tiled: Collection[Block],
+    batched: Collection[Node],
     *,
     is_profiled: bool,
 ) -> StepFunctions:
-    """The functions of a kernel's steps; of `tiled` blocks, and where nests are timed, no nests."""
-    if sum(_weight(step) for steps in blocks.values() for step in steps) < MIN_LONG:
+    """The functions of a kernel's steps; of `tiled` blocks, and where nests are timed, no nests.
+
+    `batched`: the products that are computed for many iterations at once.
+    """
+    weight = sum(_weight(step) for steps in blocks.values() for step in steps)
+    if weight + _BATCHED_WEIGHT * len(batched) < MIN_LONG:
         return StepFunctions()
     found = (step for block, steps in blocks.items() if block not in tiled for step in steps)
     nests = (step for step in found if isinstance(step, Nest) and not is_profiled)

@@ -11,6 +11,7 @@ from tests.jit.kernel_text import kernel_of
 from tests.jit.native import check
 from treadle.jit.kernel.ir import Loop, MatMul
 from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.algebra.fission import product_fission
 from treadle.jit.schedule.algebra.fission.product_fission import with_products_apart
 from treadle.jit.schedule.distribution import nodes_to_item
 
@@ -35,6 +36,11 @@ LAYER = """kernel
   return %last, %all"""
 
 
+@pytest.fixture(autouse=True)
+def _few_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(product_fission, "_MIN_MULTIPLICATIONS", 1)
+
+
 def _loops(text: str) -> list[Loop]:
     made = with_products_apart(kernel_of(text))
     return [node.op for node in all_nodes(made.main) if isinstance(node.op, Loop)]
@@ -50,6 +56,14 @@ def test_functions_of_items_come_before_and_results_behind() -> None:
     loops = _loops(LAYER)
     assert [len(loop.states) for loop in loops] == [0, 1, 0]
     assert [_products(loop) for loop in loops] == [[], [True], [True]]
+
+
+def test_few_multiplications_do_not_pay_for_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = kernel_of(LAYER)
+    monkeypatch.setattr(product_fission, "_MIN_MULTIPLICATIONS", 20 * 32 * 40 + 1)
+    assert with_products_apart(kernel) is kernel
+    monkeypatch.setattr(product_fission, "_MIN_MULTIPLICATIONS", 20 * 32 * 40)
+    assert [len(loop.states) for loop in _loops(LAYER)] == [1, 0]
 
 
 def test_an_item_of_the_iteration_before_is_no_recurrence() -> None:
