@@ -171,3 +171,11 @@ def test_where_one_cut_does_not_pay_another_may() -> None:
     text = text.replace("  %u:", "  %t0: float32[64,32] = input 4\n  %u:")
     text = text.replace("result 1 of", "result 2 of")
     assert [_products(loop) for loop in _loops(text)] == [[False], [False, True]]
+
+
+def test_a_product_of_an_item_is_computed_once() -> None:
+    """What is carried and what follows it both read it."""
+    text = LAYER.replace("= tanh %v", "= neg %v").replace("matmul %a, %u", "matmul %v, %u")
+    text = text.replace("%z: float32[1,40] = exp %y", """%m: float32[1,1] = view (0, 0) of %b
+    %z: float32[1,40] = add %y, %m""")  # fmt: skip
+    assert [len(_products(loop)) for loop in _loops(text)] == [1, 1]

@@ -52,6 +52,8 @@ _MAX_GROWTH = 4
 """How much more may be stacked than is sliced and stacked anyway."""
 _PLAIN = (CarriedArg, InductionVar, ScanSlice, Elementwise, View, Reshape, MatMul, Reduce, Concat,
           Take, Constant, Iota)  # fmt: skip
+_LONG = (MatMul, Reduce)
+"""Operations that the second loop does not compute again."""
 
 
 @fixpoint_pass
@@ -69,9 +71,9 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
         return None
     needs = carried_needs(op)
     free = [each for each in products if not is_in_circle(each, op, needs)]
+    crossing = {each for each in op.body.nodes if needs[each] or isinstance(each.op, _LONG)}
     for states in sorted(dict.fromkeys(needs[each] for each in free), key=len):
         first, chosen = _first_products(op, states, [e for e in free if needs[e] <= states])
-        crossing = {each for each in op.body.nodes if needs[each]}
         made = cut_behind(op, first, crossing.union(e.operands[0] for e in chosen).__contains__)
         if _pays(op, made, chosen):
             return made
