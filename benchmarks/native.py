@@ -49,6 +49,12 @@ def compiler() -> str | None:
     return shutil.which("gcc")
 
 
+def version() -> str:
+    """The version of that compiler."""
+    command = [str(compiler()), "-dumpfullversion"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def keep_memory() -> None:
     """Have the C library keep what is freed, for all columns.
 

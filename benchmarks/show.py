@@ -10,7 +10,9 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 
+from benchmarks import native
 from benchmarks.timing import Row
+from treadle.jit.toolchain import llvm
 
 COLUMNS = ("onnxruntime", "treadle", "C", "JAX")
 HEADLINES = ("kalman", "selective_loop", "greedy", "lstm_64_b1", "cache")
@@ -30,6 +32,8 @@ def machine() -> dict[str, str]:
     found = {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
+        "vectors": f"of {llvm.host_target().vector_bytes} bytes",
+        "load": f"{os.getloadavg()[0]:.1f}",
         "python": platform.python_version(),
     }
     for package in ("numpy", "onnxruntime", "llvmlite", "jax"):
@@ -37,6 +41,8 @@ def machine() -> dict[str, str]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    if native.compiler():
+        found["C"] = f"by gcc {native.version()} {' '.join(native.FLAGS)}"
     today = date.today()
     return found | {"measured": f"on {today.day} {today:%B %Y}"}
 

@@ -1,5 +1,5 @@
-// The selective scan with 16 states a channel, for a multiple of 16 channels. The state is kept where
-// lines of the cache begin; sums across states are made of 16 channels side by side.
+// The selective scan with 16 states a channel, for a multiple of 16 channels. The state of 16 channels
+// is kept transposed, channels side by side, so that sums across states are sums of vectors.
 #ifndef SELECTIVE_STEPS_H
 #define SELECTIVE_STEPS_H
 
@@ -12,29 +12,31 @@ static void selective_steps(int64_t n, int64_t channels, const float *x, const f
                             float *hn, float *ys) {
     size_t size = channels * 16 * sizeof(float);
     float *h = aligned_alloc(64, size), *rates = aligned_alloc(64, size);
-    memcpy(h, h0, size);
-    memcpy(rates, A, size);
+    for (int64_t k = 0; k < channels; k++)
+        for (int64_t j = 0; j < 16; j++) {
+            h[k / 16 * 256 + j * 16 + k % 16] = h0[k * 16 + j];
+            rates[k / 16 * 256 + j * 16 + k % 16] = A[k * 16 + j];
+        }
     for (int64_t t = 0; t < n; t++) {
         const float *restrict b = B + t * 16, *restrict c = C + t * 16;
         for (int64_t k = 0; k < channels; k += 16) {
-            float part[16][16] __attribute__((aligned(64))), sum[16] = {0};
-            for (int r = 0; r < 16; r++) {
-                float d = dt[t * channels + k + r], dx = d * x[t * channels + k + r];
-                float *restrict state = h + (k + r) * 16;
-                const float *restrict a = rates + (k + r) * 16;
-#pragma omp simd aligned(state, a : 64)
-                for (int j = 0; j < 16; j++) {
-                    float next = fast_exp(d * a[j]) * state[j] + dx * b[j];
-                    state[j] = next;
-                    part[r][j] = next * c[j];
-                }
-            }
+            const float *restrict d = dt + t * channels + k, *restrict in = x + t * channels + k;
+            float *restrict y = ys + t * channels + k, *restrict state = h + k * 16;
+            const float *restrict a = rates + k * 16;
+            float sum[16] = {0}, dx[16];
+            for (int r = 0; r < 16; r++) dx[r] = d[r] * in[r];
             for (int j = 0; j < 16; j++)
-                for (int r = 0; r < 16; r++) sum[r] += part[r][j];
-            memcpy(ys + t * channels + k, sum, sizeof sum);
+#pragma omp simd
+                for (int r = 0; r < 16; r++) {
+                    float next = fast_exp(d[r] * a[j * 16 + r]) * state[j * 16 + r] + dx[r] * b[j];
+                    state[j * 16 + r] = next;
+                    sum[r] += next * c[j];
+                }
+            memcpy(y, sum, sizeof sum);
         }
     }
-    memcpy(hn, h, size);
+    for (int64_t k = 0; k < channels; k++)
+        for (int64_t j = 0; j < 16; j++) hn[k * 16 + j] = h[k / 16 * 256 + j * 16 + k % 16];
     free(rates);
     free(h);
 }

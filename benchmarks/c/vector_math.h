@@ -3,6 +3,9 @@
 #ifndef VECTOR_MATH_H
 #define VECTOR_MATH_H
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,17 +13,19 @@
 static inline float fast_exp(float x) {
     x = x < -87.0f ? -87.0f : x;
     x = x > 88.0f ? 88.0f : x;
-    float whole = rintf(x * 1.44269504f);
+    float shifted = x * 1.44269504f + 12582912.0f; // the whole number is in its last bits
+    float whole = shifted - 12582912.0f;
     float r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
-    float p = 1.9841270e-4f;
-    p = p * r + 1.3888889e-3f;
-    p = p * r + 8.3333333e-3f;
-    p = p * r + 4.1666667e-2f;
-    p = p * r + 1.6666667e-1f;
-    p = p * r + 0.5f;
+    float p = 1.3814611e-3f;
+    p = p * r + 8.3687172e-3f;
+    p = p * r + 4.1668388e-2f;
+    p = p * r + 1.6666521e-1f;
+    p = p * r + 0.49999993f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    int32_t bits = ((int32_t)whole + 127) << 23;
+    int32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << 23) + (127 << 23);
     float scale;
     memcpy(&scale, &bits, sizeof scale);
     return p * scale;
@@ -53,6 +58,20 @@ static inline float fast_cos(float x) {
 #endif
 
 typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t places __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+// The greater of each two numbers, and where it is; the earlier one of equal ones.
+static inline void take_greater(lanes *best, places *place, lanes found, int32_t at) {
+#ifdef __AVX512F__
+    __mmask16 is_greater = _mm512_cmp_ps_mask((__m512)found, (__m512)*best, _CMP_GT_OQ);
+    *best = (lanes)_mm512_max_ps((__m512)found, (__m512)*best);
+    *place = (places)_mm512_mask_set1_epi32((__m512i)*place, is_greater, at);
+#else
+    places is_greater = found > *best;
+    *best = (lanes)((is_greater & (places)found) | (~is_greater & (places)*best));
+    *place = (is_greater & at) | (~is_greater & *place);
+#endif
+}
 
 // ROWS rows and WIDE vectors of columns of c += a b, kept in registers.
 #define BLOCK(ROWS, WIDE)                                                                     \

@@ -1,25 +1,30 @@
-#include <stdint.h>
-#include <string.h>
+#include "vector_math.h"
+
+// The maxima and their places stay in registers while all sources of some targets are read.
+enum { STATES = 64, WIDE = 4 };
 
 void viterbi(int64_t n, const float *emitted, const float *moves, const float *start,
              float *scores, int64_t *sources) {
-    float v[64];
+    float v[STATES], after[STATES];
     memcpy(v, start, sizeof v);
     for (int64_t t = 0; t < n; t++) {
-        float best[64];
-        int32_t source[64] = {0};
-        for (int j = 0; j < 64; j++) best[j] = v[0] + moves[j];
-        for (int i = 1; i < 64; i++)
-#pragma omp simd
-            for (int j = 0; j < 64; j++) {
-                float path = v[i] + moves[i * 64 + j];
-                source[j] = path > best[j] ? i : source[j];
-                best[j] = path > best[j] ? path : best[j];
+        for (int j = 0; j < STATES; j += WIDE * LANES) {
+            lanes best[WIDE];
+            places source[WIDE] = {0};
+            for (int w = 0; w < WIDE; w++)
+                best[w] = *(const lanes *)(moves + j + w * LANES) + v[0];
+            for (int i = 1; i < STATES; i++)
+                for (int w = 0; w < WIDE; w++) {
+                    lanes path = *(const lanes *)(moves + i * STATES + j + w * LANES) + v[i];
+                    take_greater(&best[w], &source[w], path, i);
+                }
+            for (int w = 0; w < WIDE; w++) {
+                int at = j + w * LANES;
+                *(lanes *)(after + at) = best[w] + *(const lanes *)(emitted + t * STATES + at);
+                for (int k = 0; k < LANES; k++) sources[t * STATES + at + k] = source[w][k];
             }
-        for (int j = 0; j < 64; j++) {
-            v[j] = best[j] + emitted[t * 64 + j];
-            sources[t * 64 + j] = source[j];
         }
+        memcpy(v, after, sizeof v);
     }
     memcpy(scores, v, sizeof v);
 }
