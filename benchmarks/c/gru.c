@@ -9,6 +9,7 @@ void gru(int64_t n, int64_t batch, int64_t size, const float *x, const float *W,
     float *gates = malloc(batch * 2 * size * sizeof *gates);
     float *inner = malloc(batch * size * sizeof *inner);
     float *reset = malloc(batch * size * sizeof *reset);
+    float *gate_panels = packed(size, 2 * size, R), *inner_panels = packed(size, size, U);
     fill_rows(rows, wide, B, fed);
     add_product(rows, size, wide, x, W, fed);
     memcpy(h, h0, batch * size * sizeof *h);
@@ -18,12 +19,12 @@ void gru(int64_t n, int64_t batch, int64_t size, const float *x, const float *W,
             memcpy(gates + b * 2 * size, step + b * wide, 2 * size * sizeof *gates);
             memcpy(inner + b * size, step + b * wide + 2 * size, size * sizeof *inner);
         }
-        add_product(batch, size, 2 * size, h, R, gates);
+        add_packed(batch, size, 2 * size, h, gate_panels, gates);
         for (int64_t b = 0; b < batch; b++)
 #pragma omp simd
             for (int64_t j = 0; j < size; j++)
                 reset[b * size + j] = sigmoid(gates[b * 2 * size + size + j]) * h[b * size + j];
-        add_product(batch, size, size, reset, U, inner);
+        add_packed(batch, size, size, reset, inner_panels, inner);
         for (int64_t b = 0; b < batch; b++)
 #pragma omp simd
             for (int64_t j = 0; j < size; j++) {
@@ -36,4 +37,6 @@ void gru(int64_t n, int64_t batch, int64_t size, const float *x, const float *W,
     free(gates);
     free(inner);
     free(reset);
+    free(gate_panels);
+    free(inner_panels);
 }

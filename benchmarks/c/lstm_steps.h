@@ -11,13 +11,13 @@ static void lstm_steps(int64_t n, int64_t batch, int64_t size, int reverse, int6
                        const float *x, const float *W, const float *R, const float *B, float *h,
                        float *c, float *ys) {
     int64_t wide = 4 * size;
-    float *fed = malloc(n * batch * wide * sizeof *fed);
+    float *fed = malloc(n * batch * wide * sizeof *fed), *panels = packed(size, wide, R);
     fill_rows(n * batch, wide, B, fed);
     add_product(n * batch, size, wide, x, W, fed);
     for (int64_t s = 0; s < n; s++) {
         int64_t t = reverse ? n - 1 - s : s;
         float *gates = fed + t * batch * wide;
-        add_product(batch, size, wide, h, R, gates);
+        add_packed(batch, size, wide, h, panels, gates);
         for (int64_t b = 0; b < batch; b++) {
             const float *restrict g = gates + b * wide;
             float *restrict hb = h + b * size, *restrict cb = c + b * size;
@@ -31,6 +31,7 @@ static void lstm_steps(int64_t n, int64_t batch, int64_t size, int reverse, int6
         }
     }
     free(fed);
+    free(panels);
 }
 
 #endif

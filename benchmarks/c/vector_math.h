@@ -8,6 +8,7 @@
 #endif
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static inline float fast_exp(float x) {
@@ -73,36 +74,60 @@ static inline void take_greater(lanes *best, places *place, lanes found, int32_t
 #endif
 }
 
-// ROWS rows and WIDE vectors of columns of c += a b, kept in registers.
-#define BLOCK(ROWS, WIDE)                                                                     \
+// ROWS rows and WIDE vectors of columns of c += a b, kept in registers; RIGHT(t, j) are the columns
+// of vector j in row t of b.
+#define BLOCK(ROWS, WIDE, RIGHT)                                                              \
     do {                                                                                      \
         lanes sum[ROWS][WIDE];                                                                \
         for (int i = 0; i < ROWS; i++)                                                        \
             for (int j = 0; j < WIDE; j++) sum[i][j] = *(lanes *)&c[(row + i) * n + col + LANES * j]; \
         for (int64_t t = 0; t < k; t++)                                                       \
             for (int j = 0; j < WIDE; j++) {                                                  \
-                lanes right = *(const lanes *)&b[t * n + col + LANES * j];                       \
+                lanes right = *(const lanes *)&b[RIGHT(t, j)];                                \
                 for (int i = 0; i < ROWS; i++) sum[i][j] += a[(row + i) * k + t] * right;     \
             }                                                                                 \
         for (int i = 0; i < ROWS; i++)                                                        \
             for (int j = 0; j < WIDE; j++) *(lanes *)&c[(row + i) * n + col + LANES * j] = sum[i][j]; \
     } while (0)
 
+#define BLOCKS(RIGHT)                                                                         \
+    do {                                                                                      \
+        int64_t row = 0;                                                                      \
+        for (; row + 4 <= m; row += 4) {                                                      \
+            int64_t col = 0;                                                                  \
+            for (; col + BLOCKED <= n; col += BLOCKED) BLOCK(4, BLOCKED / LANES, RIGHT);      \
+            for (; col < n; col += LANES) BLOCK(4, 1, RIGHT);                                 \
+        }                                                                                     \
+        for (; row < m; row++) {                                                              \
+            int64_t col = 0;                                                                  \
+            for (; col + 8 * LANES <= n; col += 8 * LANES) BLOCK(1, 8, RIGHT);                \
+            for (; col + 4 * LANES <= n; col += 4 * LANES) BLOCK(1, 4, RIGHT);                \
+            for (; col < n; col += LANES) BLOCK(1, 1, RIGHT);                                 \
+        }                                                                                     \
+    } while (0)
+
 // c[m, n] += a[m, k] b[k, n], all in rows; n is a multiple of 16.
 static inline void add_product(int64_t m, int64_t k, int64_t n, const float *a, const float *b,
                                float *c) {
-    int64_t row = 0;
-    for (; row + 4 <= m; row += 4) {
-        int64_t col = 0;
-        for (; col + BLOCKED <= n; col += BLOCKED) BLOCK(4, BLOCKED / LANES);
-        for (; col < n; col += LANES) BLOCK(4, 1);
-    }
-    for (; row < m; row++) {
-        int64_t col = 0;
-        for (; col + 8 * LANES <= n; col += 8 * LANES) BLOCK(1, 8);
-        for (; col + 4 * LANES <= n; col += 4 * LANES) BLOCK(1, 4);
-        for (; col < n; col += LANES) BLOCK(1, 1);
-    }
+#define IN_ROWS(t, j) (t) * n + col + LANES * (j)
+    BLOCKS(IN_ROWS);
+#undef IN_ROWS
+}
+
+// b[k, n] in panels of 16 columns, whose rows follow each other; to be freed.
+static inline float *packed(int64_t k, int64_t n, const float *b) {
+    float *panels = aligned_alloc(64, k * n * sizeof *panels);
+    for (int64_t t = 0; t < k; t++)
+        for (int64_t col = 0; col < n; col++) panels[(col / 16 * k + t) * 16 + col % 16] = b[t * n + col];
+    return panels;
+}
+
+// The same product with b in panels.
+static inline void add_packed(int64_t m, int64_t k, int64_t n, const float *a, const float *b,
+                              float *c) {
+#define IN_PANELS(t, j) ((col + LANES * (j)) / 16 * k + (t)) * 16 + (col + LANES * (j)) % 16
+    BLOCKS(IN_PANELS);
+#undef IN_PANELS
 }
 
 // Every row of c becomes bias.
