@@ -106,8 +106,8 @@ def _lowered(
         can_peel = not changing and is_broadcast_once(builder, step, made)
         builder.back(mark)
         rest = partial(_lowered, builder, step, lower=lower, is_peeled=True)
-        heads = (trip, condition, *operands)
-        found = lower_peeled(builder, step, heads, count, lower, rest) if can_peel else None
+        every = (trip, condition, *operands)
+        found = lower_peeled(builder, step, every, count, lower, rest) if can_peel else None
         if found is not None:
             return found
         changing, boxed_states = changing | more_changing, boxed_states | not_native

@@ -33,6 +33,7 @@ from treadle.jit.schedule.algebra.fission.loop_cut import (
     cut_behind,
     cut_first,
     is_in_circle,
+    may_be_cut,
 )
 from treadle.jit.schedule.associative_step import OTHER
 from treadle.jit.schedule.dependence import dependence_of
@@ -71,14 +72,9 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
 
 def _is_of_numbers(node: Node, op: Loop) -> bool:
     """Whether it is a counted loop whose iterations are numbers, and enough of them."""
-    nodes, extent = op.body.nodes, op.extent
-    if not op.states or not op.is_counted or extent is None or len(nodes) > _MAX_NODES:
+    if not op.states or not may_be_cut(node, op, iterations=_MIN_ITERATIONS, nodes=_MAX_NODES):
         return False
-    if isinstance(extent, int) and extent < _MIN_ITERATIONS:
-        return False
-    if not isinstance(extent, int) and node.home.is_loop:
-        return False
-    return all(isinstance(each.op, _PLAIN) and each.is_single for each in nodes)
+    return all(isinstance(each.op, _PLAIN) and each.is_single for each in op.body.nodes)
 
 
 def _is_long(node: Node) -> bool:

@@ -1,7 +1,9 @@
 """Cuts a loop in two: the second one takes what it needs of the first as items of stacked rows.
 
-for i: a = f(a, x[i]); y[i] = g(a)         for i: a = f(a, x[i]); t[i] = a
-=    for i: y[i] = g(t[i])
+    for i: a = f(a, x[i]); y[i] = g(a)         for i: a = f(a, x[i]); t[i] = a
+                                          =    for i: y[i] = g(t[i])
+
+The passes of this folder decide which loops are cut, and where.
 """
 
 from __future__ import annotations
@@ -56,6 +58,18 @@ def cut_first(kernel: Kernel, cut: Callable[[Node, Loop], LoopCut | None]) -> Ru
                 writer = _Writer(node, found)
                 return {Loop: writer.loop, Result: writer.result, CarriedArg: writer.state}
     return None
+
+
+def may_be_cut(node: Node, op: Loop, *, iterations: int, nodes: int) -> bool:
+    """Whether a loop is counted, has this number of `iterations` or more, and few enough `nodes`.
+
+    An open number of iterations is enough outside of other loops.
+    """
+    if not op.is_counted or op.extent is None or len(op.body.nodes) > nodes:
+        return False
+    if isinstance(op.extent, int):
+        return op.extent >= iterations
+    return not node.home.is_loop
 
 
 def cut_behind(op: Loop, first: set[Node], crosses: Callable[[Node], bool]) -> LoopCut:

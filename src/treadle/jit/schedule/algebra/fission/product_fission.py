@@ -39,6 +39,7 @@ from treadle.jit.schedule.algebra.fission.loop_cut import (
     cut_behind,
     cut_first,
     is_in_circle,
+    may_be_cut,
 )
 from treadle.jit.schedule.distribution import has_large_matrix, nodes_to_item
 
@@ -82,14 +83,9 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
 
 def _is_plain(node: Node, op: Loop) -> bool:
     """Whether it is a counted loop of plain steps with known shapes, and enough iterations."""
-    nodes, extent = op.body.nodes, op.extent
-    if not op.is_counted or extent is None or len(nodes) > _MAX_NODES:
+    if not may_be_cut(node, op, iterations=_MIN_ITERATIONS, nodes=_MAX_NODES):
         return False
-    if isinstance(extent, int) and extent < _MIN_ITERATIONS:
-        return False
-    if not isinstance(extent, int) and node.home.is_loop:
-        return False
-    return all(isinstance(each.op, _PLAIN) and each.is_static for each in nodes)
+    return all(isinstance(each.op, _PLAIN) and each.is_static for each in op.body.nodes)
 
 
 def _is_slow(node: Node, op: Loop) -> bool:
