@@ -150,7 +150,7 @@ def chosen(
 ) -> tuple[dict[str, np.ndarray], dict[str, int | tuple[str, int]]]:
     """Scores of which every step keeps the best way to each place; and the walk back."""
     chance, body, back = lines.chance, lines.inner(), lines.inner()
-    width, trips = chance.choice((1, 2, 3, 4, 8, 17, 40)), chance.choice((*TRIPS[1:], 33))
+    width, trips = chance.choice((1, 2, 3, 4, 8, 17, 40, 70)), chance.choice((*TRIPS[1:], 33))
     feeds = {"s": numbers(chance, width), "x": numbers(chance, trips, width)}
     feeds |= _weight(lines, "t", (width, width), chance.choice(("constant", "input")))
     axis = chance.choice((0, 1))

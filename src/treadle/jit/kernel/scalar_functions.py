@@ -171,13 +171,13 @@ FUNCTIONS: Mapping[str, ScalarFunction] = {
     **_functions("add mul", 2, _one_type, vectors=_vectors, is_associative=True),
     **_functions("max min", 2, _one_type, vectors=_vectors, is_associative=True, rounds=False),
     **_functions("and or xor", 2, _not_floats, vectors=_vectors, is_associative=True),
-    **_functions("shl shr", 2, _not_floats),
+    **_functions("shl shr", 2, _not_floats, vectors=_vectors),
     **_functions("equal not_equal less less_equal", 2, _truth, vectors=_vectors),
     **_functions("greater greater_equal", 2, _truth, vectors=_vectors),
     **_functions("where", 3, _chosen, vectors=_vectors),
     **_functions("cast", 1, _any, vectors=_vectors_cast),
-    **_functions("bits", 1, _same_width),
-    **_functions("order", 1, _order),
+    **_functions("bits", 1, _same_width, vectors=_vectors),
+    **_functions("order", 1, _order, vectors=_vectors),
     **_functions("whole_pow", 2, _whole_power),
 }
 """The scalar functions by name; a new one is a line here."""

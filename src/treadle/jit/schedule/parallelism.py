@@ -165,6 +165,10 @@ def parallelism_of(
         if form is not None and form.form is Form.NEIGHBOURS:
             *shape, last = static_shape(step)  # the elements along the last axis count as one
             return replace(in_rows(last * cost, shape, threshold), interleaved=1)
+        if form is not None and form.form is Form.INDEXED_ROWS:
+            *shape, last = static_shape(step)
+            vectors = in_rows(form.lanes * cost, [*shape, -(-last // form.lanes)], threshold)
+            return replace(vectors, interleaved=1)
         return in_rows(cost, step.shape, threshold)
     if isinstance(step.op, Concat) and is_narrow(step):
         last = static_shape(step)[-1]

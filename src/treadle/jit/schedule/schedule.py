@@ -188,7 +188,7 @@ def schedule_kernel(
     own = in_results(kernel, storage, exact, may_reshape=may_reshape)
     single = set(_single_threaded(loops, found))
     thresholds = {block: 0 if block in single else kernel.parallel_threshold_ns for block in blocks}
-    forms = dict(_forms(blocks, order, _vectorized(loops)))
+    forms = dict(_forms(blocks, order, _vectorized(loops), target.vector_bytes))
     divided = {step for steps in blocks.values() for step in steps if _is_divided(step, concats)}
     reused = reused_memory(kernel, order, found, blocks, own)
     parallelism = _parallelism(
@@ -265,9 +265,10 @@ def _forms(
     blocks: Mapping[Block, tuple[Step, ...]],
     order: MemoryOrder,
     vectorized: Collection[Block],
+    vector_bytes: int,
 ) -> Iterator[tuple[Node, StepForm]]:
     for step in (step for steps in blocks.values() for step in steps if isinstance(step, Node)):
-        found = form_of(step, order, vectorized)
+        found = form_of(step, order, vectorized, vector_bytes)
         if found is not None:
             yield step, found
 

@@ -18,6 +18,7 @@ from treadle.jit.codegen.function_builder import Index, i64
 from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.llvm_types import I32, register_type, undefined
 from treadle.jit.codegen.ops.blocked_sum import summed_in_blocks
+from treadle.jit.codegen.ops.indexed_extremes import search_along_result, searched_row
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
 from treadle.jit.codegen.parallel import parallel_nest
 from treadle.jit.codegen.scalar import functions
@@ -90,6 +91,8 @@ def _each(found: _Reduction, buffer: Buffer) -> None:
 
 
 def _one(found: _Reduction, kept: Sequence[Index]) -> Any:
+    if found.form.form is Form.INDEXED:
+        return searched_row(found.context, found.node, kept, found.form.lanes)
     if found.form.form in _WRITTEN:
         return _written(found, kept)
     if found.form.in_blocks:
@@ -239,5 +242,13 @@ def _add_rows(found: _Reduction, buffer: Buffer, part: _Part, rows: Sequence[Any
             found.visit(place)
 
 
-_FORMS = {Form.NEIGHBOURS: _neighbours, Form.ROWS: _by_rows}
+def _indexed_rows(found: _Reduction, buffer: Buffer) -> None:
+    search_along_result(found.context, found.node, buffer, found.form.lanes)
+
+
+_FORMS = {
+    Form.NEIGHBOURS: _neighbours,
+    Form.ROWS: _by_rows,
+    Form.INDEXED_ROWS: _indexed_rows,
+}
 _WRITTEN = Form.WRITTEN, Form.VECTOR, Form.PARTS

@@ -45,8 +45,8 @@ def apply(
     if function == "cast":
         return cast(builder, args[0], dtypes[0], result)
     if function == "bits":
-        same = args[0].type == register_type(result)
-        return args[0] if same else builder.builder.bitcast(args[0], register_type(result))
+        type_ = like(args[0].type, register_type(result))
+        return args[0] if args[0].type == type_ else builder.builder.bitcast(args[0], type_)
     if function == "where":
         return builder.builder.select(*args)
     made = _TABLE[function](builder, dtypes[0], *args)
@@ -271,24 +271,23 @@ def _whole_power(builder: FunctionBuilder, dtype: DType, base: Any, exponent: An
 
 def _shift(name: str, builder: FunctionBuilder, dtype: DType, value: Any, distance: Any) -> Any:
     """Shift as numpy does: by the width or more, or by a negative number, all bits are lost."""
-    b = builder.builder
-    width = literal(dtype, value.type.width)
+    b, type_ = builder.builder, value.type
+    bits = element_type(type_).width
+    none, width, most = (every(type_, number) for number in (0, bits, bits - 1))
     fits = b.icmp_unsigned("<", distance, width)
     if name == "shr" and is_signed(dtype):
-        most = literal(dtype, value.type.width - 1)
         return b.ashr(value, b.select(fits, distance, most))
     shift = b.shl if name == "shl" else b.lshr
-    return b.select(fits, shift(value, b.select(fits, distance, literal(dtype, 0))),
-                    literal(dtype, 0))  # fmt: skip
+    return b.select(fits, shift(value, b.select(fits, distance, none)), none)
 
 
-def _order(builder: FunctionBuilder, dtype: DType, value: Any) -> Any:
+def _order(builder: FunctionBuilder, _: DType, value: Any) -> Any:
     """A signed integer that increases with the float: 0 and -0 are equal, NaN is the largest."""
-    b = builder.builder
-    type_ = llvm.IntType(64 if dtype is DType.FLOAT64 else 32)
-    bits = b.bitcast(b.fadd(value, literal(dtype, 0)), type_)
-    mask = llvm.Constant(type_, 2 ** (type_.width - 1) - 1)
-    is_below = b.ashr(bits, llvm.Constant(type_, type_.width - 1))
+    b, width = builder.builder, 64 if element_type(value.type) == F64 else 32
+    type_ = like(value.type, llvm.IntType(width))
+    bits = b.bitcast(b.fadd(value, every(value.type, 0.0)), type_)
+    mask = every(type_, 2 ** (width - 1) - 1)
+    is_below = b.ashr(bits, every(type_, width - 1))
     ordered = b.xor(bits, b.and_(is_below, mask))
     return b.select(b.fcmp_unordered("uno", value, value), mask, ordered)
 

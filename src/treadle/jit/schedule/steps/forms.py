@@ -18,6 +18,7 @@ from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import ArgTopK, Block, Node, Reduce, static_shape
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.steps.chunks import Chunk, nest_chunk
+from treadle.jit.schedule.steps.indexed_extremes import searched_lanes
 from treadle.jit.schedule.storage import Storage
 
 _SHORT_AXIS, _LONG_AXIS, _BLOCK = 4, 32, 4096
@@ -56,6 +57,8 @@ class Form(enum.Enum):
     WRITTEN = "written out"
     VECTOR = "written out, the terms in one vector"
     PARTS = "written out, in eight sums"
+    INDEXED = "vectors along the reduced axis, positions beside values"
+    INDEXED_ROWS = "vectors along the result, positions beside values"
     HEAP = "a heap of the best"
     SORTED_HEAP = "a heap of the best, then sorted"
     SORT = "all items are sorted"
@@ -68,7 +71,8 @@ class StepForm:
     `in_vectors`: LLVM computes its terms in vectors. `in_blocks`: a long sum is added by blocks.
     `chunk`: where a long element has safepoints; `polls`: whether a search has some. `together`:
     the rows that are combined at once, or the keys, neighbours in memory, that a search compares at
-    once with the worst item; 0: one at a time.
+    once with the worst item; 0: one at a time. `lanes`: the elements that are compared at once with
+    the extremes so far.
     """
 
     form: Form
@@ -77,6 +81,7 @@ class StepForm:
     chunk: Chunk | None = None
     polls: bool = False
     together: int = 0
+    lanes: int = 0
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
@@ -84,21 +89,32 @@ class StepForm:
         yield from ["in blocks"] * self.in_blocks
         if self.together:
             yield f"{self.together} {'rows' if self.form is Form.ROWS else 'keys'} at once"
+        if self.lanes:
+            yield f"{self.lanes} elements at once"
         yield from ["with safepoints"] * (self.polls or self.chunk is not None)
+
+
+_INDEXED = {(Form.EACH, True): Form.INDEXED, (Form.ROWS, False): Form.INDEXED_ROWS}
+"""The form in which positions are searched beside values, by whether the last axis is reduced."""
 
 
 def form_of(
     node: Node,
     order: MemoryOrder,
     vectorized: Collection[Block] = (),
+    vector_bytes: int = 0,
 ) -> StepForm | None:
     """The form of a reduction or search; None for another node.
 
-    `vectorized` blocks run for several iterations at once.
+    `vectorized` blocks run for several iterations at once. `vector_bytes`: those of vectors of
+    extremes, 0 if there are none.
     """
     match node.op:
         case Reduce() as op:
-            return _reduction(node, op, order, vectorized)
+            found = _reduction(node, op, order, vectorized)
+            lanes = searched_lanes(node, order, vectorized, vector_bytes)
+            form = _INDEXED.get((found.form, len(node.operands[0].shape) - 1 in op.axes))
+            return StepForm(form, lanes=lanes) if form and lanes and not found.chunk else found
         case ArgTopK() as op:
             return _search(node, op, order)
     return None

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.ir import Constant, Elementwise, Kernel, Node, Reduce
+from treadle.jit.kernel.ir import Kernel, Node
 from treadle.jit.kernel.rebuild import Rebuild, copied
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
-
-_POSITION_BITS = 32
+from treadle.jit.schedule.steps.indexed_extremes import POSITION_BITS, indexed_extreme
 
 
 @rewrite_pass
 def with_joint_extremes(kernel: Kernel) -> Rules | None:
     """The kernel whose maxima come from the reductions of their positions; itself if none does."""
     searched = {
-        (source, node.op, node.home): node
+        (extreme.values, node.op, node.home): node
         for node in all_nodes(kernel.main)
-        if (source := _source(node)) is not None
+        if (extreme := indexed_extreme(node)) is not None
     }
     found = {
         node: searched[key]
@@ -33,30 +32,6 @@ def with_joint_extremes(kernel: Kernel) -> Rules | None:
         if node.operands and (key := (node.operands[0], node.op, node.home)) in searched
     }
     return replacing(found, _extreme)
-
-
-def _source(node: Node) -> Node | None:
-    """The elements whose keys, with positions behind, a node reduces; None if it does not."""
-    if not isinstance(node.op, Reduce) or node.op.function not in ("max", "min"):
-        return None
-    key = _step(_step(_step(node.operands[0], "or"), "shl"), "cast")
-    if key is None or not _is_shift(node.operands[0].operands[0]):
-        return None
-    if key.op == Elementwise("where") and node.op.function == "min":
-        key = key.operands[2]
-    if key.op == Elementwise("order") and key.operands[0].dtype is DType.FLOAT32:
-        return key.operands[0]
-    return None
-
-
-def _step(node: Node | None, function: str) -> Node | None:
-    """The first operand of this function."""
-    return node.operands[0] if node is not None and node.op == Elementwise(function) else None
-
-
-def _is_shift(node: Node) -> bool:
-    by = node.operands[1]
-    return isinstance(by.op, Constant) and by.is_single and int(by.op.array) == _POSITION_BITS
 
 
 def _extreme(rebuild: Rebuild, node: Node, packed: Node) -> Node:
@@ -75,7 +50,7 @@ def _written(rebuild: Rebuild, node: Node) -> Node:
 
 def _element(builder: KernelBuilder, packed: Node) -> Node:
     """The float with the key in front of a packed number."""
-    front = builder.map("shr", packed, builder.scalar(_POSITION_BITS, DType.INT64))
+    front = builder.map("shr", packed, builder.scalar(POSITION_BITS, DType.INT64))
     key = builder.cast(front, DType.INT32)
     is_below = builder.map("less", key, builder.scalar(0, DType.INT32))
     turned = builder.map("xor", key, builder.scalar(2**31 - 1, DType.INT32))

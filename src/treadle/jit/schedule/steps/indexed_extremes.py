@@ -1,0 +1,164 @@
+"""Extremes with their positions: the two are kept apart while they are searched, in vectors.
+
+    p = max((key of x[i]) << 32 | ~i)              the kernel's numbers: 64 bits each
+
+    best, place = -inf, 0                          vectors of 32 bits, with twice the lanes
+    for i in range(n):
+        if x[i] > best or isnan(x[i]) and not isnan(best):
+            best, place = x[i], i
+    p = (key of best) << 32 | ~place               once
+
+`lowering/operators/argmax_topk.py` writes the numbers on top. An element takes five instructions
+where those would take seven on half the lanes: Viterbi with 64 states takes half the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from treadle.ir import DType
+from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
+from treadle.jit.kernel.ir import (
+    Block,
+    Constant,
+    Elementwise,
+    Node,
+    Reduce,
+    Reshape,
+    ScanSlice,
+    View,
+    op_of,
+)
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.nest_size import is_expensive
+from treadle.jit.schedule.storage import Storage
+
+POSITION_BITS = 32
+"""The bits of the position, behind the key."""
+_VECTORS = 4
+"""The vectors of the best that are searched side by side: each waits for the one before it."""
+_MIN_LANES = 8
+_LANE_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IndexedExtreme:
+    """A reduction of elements with positions behind.
+
+    `values` are the elements, `positions` the numbers behind the keys: positions, or, if it
+    `is_turned`, what is left of them to 2 ** 32 - 1. `is_first`: of equal elements, the first.
+    """
+
+    function: str
+    values: Node
+    positions: Node
+    is_turned: bool
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the position is that of the first extreme, not of the last."""
+        return self.is_turned == (self.function == "max")
+
+
+def indexed_extreme(node: Node) -> IndexedExtreme | None:
+    """The elements and positions that a node reduces; None if it is another node."""
+    if not isinstance(node.op, Reduce) or node.op.function not in ("max", "min"):
+        return None
+    (packed,) = node.operands
+    shifted, key = _operand(packed, "or"), _operand(_operand(_operand(packed, "or"), "shl"), "cast")
+    if shifted is None or key is None or not _is_number(shifted.operands[1], POSITION_BITS):
+        return None
+    if key.op == Elementwise("where") and node.op.function == "min":
+        key = key.operands[2]
+    if key.op != Elementwise("order") or key.operands[0].dtype is not DType.FLOAT32:
+        return None
+    values, positions = key.operands[0], packed.operands[1]
+    return IndexedExtreme(node.op.function, values, positions, _is_turned(positions))
+
+
+def _operand(node: Node | None, function: str) -> Node | None:
+    """The first operand of this function."""
+    return node.operands[0] if node is not None and node.op == Elementwise(function) else None
+
+
+def _is_turned(positions: Node) -> bool:
+    """Whether positions are counted down."""
+    while isinstance(positions.op, View | Reshape):
+        (positions,) = positions.operands
+    if isinstance(positions.op, Constant):
+        return bool(positions.op.array.reshape(-1)[0] != 0)
+    return positions.op == Elementwise("sub")
+
+
+def _is_number(node: Node, number: int) -> bool:
+    return isinstance(node.op, Constant) and node.is_single and int(node.op.array.item()) == number
+
+
+def searched_lanes(
+    node: Node, order: MemoryOrder, vectorized: Collection[Block], vector_bytes: int
+) -> int:
+    """The lanes in which the elements of an indexed extreme are searched; 0 if they are not.
+
+    Along the last axis of the operand, be it reduced or not.
+    """
+    found = indexed_extreme(node)
+    if found is None or node.home in vectorized:
+        return 0
+    op, (packed,), values = op_of(node, Reduce), node.operands, found.values
+    last = len(values.shape) - 1
+    if len(op.axes) != 1 or values.shape != packed.shape:
+        return 0
+    extent, inline = values.shape[last], set[Node]()
+    if not isinstance(extent, int) and op.axes != (last,):
+        return 0
+    if not _has_row(values, last, order, inline):
+        return 0
+    lanes = vector_bytes // _LANE_BYTES * (1 if any(map(is_expensive, inline)) else _VECTORS)
+    while isinstance(extent, int) and lanes > extent:
+        lanes //= 2
+    return lanes if lanes >= _MIN_LANES else 0
+
+
+def _has_row(node: Node, axis: int, order: MemoryOrder, inline: set[Node]) -> bool:
+    """Whether elements along an axis are read as vectors; adds the nodes that are computed."""
+    if node.shape[axis] == 1:
+        return True
+    if order.storage.storage_of[node] is Storage.NEST:
+        return False
+    if order.storage.storage_of[node] is not Storage.INLINE:
+        is_last = axis == len(node.shape) - 1
+        has_row = order.has_rows(node) if is_last else order.has_neighbours(node, axis)
+        return has_row and node.dtype not in SIXTEEN_BIT_FLOATS
+    if isinstance(node.op, Elementwise):
+        dtypes = tuple(operand.dtype for operand in node.operands)
+        if not FUNCTIONS[node.op.function].has_vector_form(dtypes, node.dtype):
+            return False
+        inline.add(node)
+    along = row_axes(node, axis)
+    return along is not None and all(
+        own is None or _has_row(operand, own, order, inline)
+        for operand, own in zip(node.operands, along, strict=True)
+    )
+
+
+def row_axes(node: Node, axis: int) -> Sequence[int | None] | None:
+    """The axis along which each operand is read for a row of a node that is computed inline.
+
+    None for an operand of which one element is read; None instead of all if a row is no row of
+    the operand.
+    """
+    match node.op:
+        case Elementwise():
+            before = [len(node.shape) - len(operand.shape) for operand in node.operands]
+            return [axis - each if axis >= each else None for each in before]
+        case ScanSlice(sliced, _):
+            return [axis + (axis >= sliced)]
+        case View(axes):
+            own = [k for k, read in enumerate(axes) if any(axis == n for n, _ in read.terms)]
+            if not own:
+                return [None]
+            is_row = len(own) == 1 and (axis, 1) in axes[own[0]].terms
+            return own if is_row else None
+    return None
