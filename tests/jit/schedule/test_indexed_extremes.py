@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.jit.native import check, outcomes
-from treadle import InferenceSession
+from treadle import InferenceSession, SessionOptions
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.schedule import schedule_kernel
@@ -84,9 +84,10 @@ def shown(model: str, feeds: dict[str, np.ndarray]) -> str:
 @pytest.mark.parametrize(
     ("shape", "axis", "words"),
     [
-        ((17, 64), 0, f"{ALONG_RESULT}, 64 elements at once"),
-        ((17, 40), 0, f"{ALONG_RESULT}, 32 elements at once"),
-        ((17, 20), 0, f"{ALONG_RESULT}, 16 elements at once"),
+        ((17, 64), 0, f"{ALONG_RESULT}, 64 elements at once, in 2 parts"),
+        ((17, 40), 0, f"{ALONG_RESULT}, 48 elements at once, in 2 parts"),
+        ((17, 20), 0, f"{ALONG_RESULT}, 32 elements at once, in 4 parts"),
+        ((17, 300), 0, f"{ALONG_RESULT}, 64 elements at once, in 2 parts"),
         ((5, 300), 1, f"{ALONG_ROW}, 64 elements at once"),
         ((5, 17), 1, f"{ALONG_ROW}, 16 elements at once"),
         ((17, 7), 0, "vectors along the reduced axis"),
@@ -100,6 +101,19 @@ def test_which_are_searched_in_vectors(
     model = text(f"{shape[0]},{shape[1]}", axis)
     kept = shape[1 - axis]
     assert shown(model, feeds) == f"reduction: max: int64[{kept}], {words}"
+
+
+def test_threads_share_many_extremes(rng: np.random.Generator) -> None:
+    feeds = {"xs": numbers(rng, 4, 90, 700), "a": np.zeros((90, 700), np.float32)}
+    found = []
+    for threads in (1, 2, 3):
+        options = SessionOptions(intra_op_num_threads=threads)
+        session = InferenceSession(HEAD + text("90,700", 0), options, engines=("jit", "interp"))
+        found.append(session.run(None, feeds))
+        (made,) = outcomes(session)
+        assert bool(dict(made.code.counts).get("shared")) == (threads > 1)
+    for each in found[1:]:
+        assert [one.tobytes() for one in each] == [one.tobytes() for one in found[0]]
 
 
 def test_elements_without_a_form_for_vectors_are_searched_one_by_one(

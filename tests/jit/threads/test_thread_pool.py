@@ -34,7 +34,7 @@ from treadle.machine import processor_count
 
 SHARED = (
     "heat", "lstm_64_b1", "lstm_64_b16", "lstm_both", "gru_128_b4", "rnn",
-    "selective", "selective_loop", "linear_attention", "cache", "viterbi", "table_rows",
+    "selective", "selective_loop", "linear_attention", "cache", "table_rows",
     "suppression", "invariant", "greedy",
 )  # fmt: skip
 LONG = """g (int64 n, float[4096] p) => (float[4096] last, float[N] firsts) {

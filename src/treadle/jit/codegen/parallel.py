@@ -141,6 +141,11 @@ _MASKED = ("unroll.disable", "vectorize.predicate.enable=1")
 """Loop hints to compute the elements after the last whole vector as a vector under a mask."""
 
 
+def row_hints(loops: Parallelism, length: Index) -> Sequence[str]:
+    """Loop hints for a row of this length: the rest of it under a mask, if that pays."""
+    return _MASKED if isinstance(length, int) and loops.masks(length) else ()
+
+
 def _hints(interleaved: int, lanes: int) -> Sequence[str]:
     """Loop hints to compute several vectors side by side, and in vectors of a number of lanes."""
     hints = (f"interleave.count={interleaved}",) if interleaved > 1 else ()
@@ -178,7 +183,7 @@ def split_nest(
                     end = context.builder.least(last, end)
                 length = context.builder.add(end, context.builder.multiply(-1, start))
                 is_row = len(index) == len(found) - 1 and isinstance(length, int)
-                hints = _MASKED if is_row and loops.masks(length) else ()
+                hints = row_hints(loops, length) if is_row else ()
                 for skipped, count in loops.spans(length) if is_row else ((0, length),):
                     with (
                         context.builder.range(count, hints=hints) as number,

@@ -77,6 +77,7 @@ from treadle.jit.schedule.algebra.reductions.contractions import with_contractio
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
 from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
+from treadle.jit.schedule.algebra.reductions.turned_reductions import with_turned_reductions
 from treadle.jit.schedule.algebra.reductions.window_reductions import with_window_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
@@ -96,7 +97,7 @@ _PASSES = (
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
     with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
     with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
-    with_window_reductions, with_joint_extremes,
+    with_window_reductions, with_joint_extremes, with_turned_reductions,
     with_selects, with_columns_apart, with_turned_updates, with_simple_carried_values,
     with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,

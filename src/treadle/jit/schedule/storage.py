@@ -58,6 +58,8 @@ from treadle.jit.schedule.short_reductions import written_out_terms
 MAX_SCALARS_PER_VALUE = 16
 """The number of elements of a tensor that are kept in registers."""
 MAX_UNROLLED_ELEMENTS = 512
+_MIN_ROW, _MAX_UNROLLED_ROWS = 8, 32
+"""The elements of a row that is the reduction of others, and of all of them, which are vectors."""
 """The number of elements that a reduction or product into registers may read."""
 MAX_UNROLLED_EXPENSIVE = 96
 """The number of expensive functions of a block that are unrolled."""
@@ -374,7 +376,9 @@ def _is_much(node: Node) -> bool:
         return has_computed_ends(node)
     if isinstance(node.op, Reduce):
         source = node.operands[0]
-        return node.size > 1 and source.is_static and source.size > MAX_UNROLLED_ELEMENTS
+        is_row = node.size >= _MIN_ROW and len(source.shape) - 1 not in node.op.axes
+        most = _MAX_UNROLLED_ROWS if is_row else MAX_UNROLLED_ELEMENTS
+        return node.size > 1 and source.is_static and source.size > most
     if not isinstance(node.op, MatMul):
         return False
     inner = node.operands[0].shape[-1]

@@ -24,6 +24,7 @@ from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Elementwise, Node, Reduce, ScanSlice, View, op_of
 from treadle.jit.schedule.steps.indexed_extremes import (
     IndexedExtreme,
+    Search,
     indexed_extreme,
     row_axes,
 )
@@ -76,100 +77,120 @@ class _Row(LaneValues):
 
 
 @dataclass(eq=False, slots=True)
-class _Search:
+class _Best:
     """The extremes so far in variables, a lane each, while elements are compared with them."""
 
     context: CodegenContext
     node: Node
     extreme: IndexedExtreme
     lanes: int
-    best: Any
+    value: Any
     place: Any
 
     @classmethod
-    def begun(cls, context: CodegenContext, node: Node, lanes: int) -> _Search:
-        """A search that has compared nothing."""
+    def of(cls, context: CodegenContext, node: Node, lanes: int) -> _Best:
+        """The extremes of nothing."""
         w, extreme = context.builder, indexed_extreme(node)
         assert extreme is not None, "a reduction of something else"
-        worst = neutral(extreme.function, extreme.values.dtype)
-        best = w.splat(worst, lanes)
+        worst = w.splat(neutral(extreme.function, extreme.values.dtype), lanes)
         first = w.splat(llvm.Constant(I32, -int(extreme.is_turned)), lanes)
-        made = w.variable(best.type, best), w.variable(first.type, first)
+        made = w.variable(worst.type, worst), w.variable(first.type, first)
         return cls(context, node, extreme, lanes, *made)
+
+    @property
+    def loaded(self) -> list[Any]:
+        """The values and the places."""
+        b = self.context.builder.builder
+        return [b.load(each, typ=each.allocated_type) for each in (self.value, self.place)]
 
     def row(self, known: dict[Node, Any] | None = None) -> _Row:
         """Reads rows."""
         return _Row(self.context, self.node.home, self.lanes, known=known or {})
 
-    def compare(self, index: Place, position: Any) -> None:
+    def compare(self, index: Place, positions: Any) -> None:
         """Compare the elements from an index on along the last axis, at positions."""
-        b, extreme = self.context.builder.builder, self.extreme
-        value = self.row().at(extreme.values, index, len(index) - 1)
-        best = b.load(self.best, typ=value.type)
-        place = b.load(self.place, typ=position.type)
-        at = b.not_(position) if extreme.is_turned else position
-        is_better = self._is_better(value, best)
-        b.store(b.select(is_better, value, best), self.best)
-        b.store(b.select(is_better, at, place), self.place)
+        values = self.row().at(self.extreme.values, index, len(index) - 1)
+        b = self.context.builder.builder
+        self.take(values, b.not_(positions) if self.extreme.is_turned else positions)
 
-    def _is_better(self, value: Any, best: Any) -> Any:
+    def take(self, values: Any, places: Any) -> None:
+        """Take those elements, which come after the ones before, that are better."""
+        b, (best, place) = self.context.builder.builder, self.loaded
+        is_better = self._is_better(values, best)
+        b.store(b.select(is_better, values, best), self.value)
+        b.store(b.select(is_better, places, place), self.place)
+
+    def _is_better(self, values: Any, best: Any) -> Any:
         """Whether an element is taken; of several NaN, the first or the last."""
         b, sign = self.context.builder.builder, ">" if self.extreme.function == "max" else "<"
         is_number = b.fcmp_ordered("ord", best, best)
         if self.extreme.is_first:
-            return b.and_(b.fcmp_unordered(sign, value, best), is_number)
-        is_better = b.and_(b.fcmp_ordered(f"{sign}=", value, best), is_number)
-        return b.or_(is_better, b.fcmp_unordered("uno", value, value))
+            return b.and_(b.fcmp_unordered(sign, values, best), is_number)
+        is_better = b.and_(b.fcmp_ordered(f"{sign}=", values, best), is_number)
+        return b.or_(is_better, b.fcmp_unordered("uno", values, values))
 
     def packed(self, index: Place) -> Any:
         """The numbers with the keys in front of the positions."""
-        b, (packed,) = self.context.builder.builder, self.node.operands
-        best = b.load(self.best, typ=self.best.allocated_type)
-        place = b.load(self.place, typ=self.place.allocated_type)
+        b, (packed,), (best, place) = self.context.builder.builder, self.node.operands, self.loaded
         positions = b.zext(place, llvm.VectorType(I64, self.lanes))
         known = {self.extreme.values: best, self.extreme.positions: positions}
         return self.row(known).at(packed, index, len(index) - 1)
 
 
-def search_along_result(context: CodegenContext, node: Node, buffer: Buffer, lanes: int) -> None:
+def search_along_result(
+    context: CodegenContext, node: Node, buffer: Buffer, search: Search
+) -> None:
     """Search the extremes of neighbouring elements of the result; the last ones maybe again."""
-    w, (values,) = context.builder, node.operands
-    (axis,) = op_of(node, Reduce).axes
     *outer, last = context.access.shape(node)
-    assert isinstance(last, int)
-    space = (*outer, -(-last // lanes))
+    assert isinstance(last, int), "vectors along an open axis"
+    space = (*outer, -(-last // search.elements))
     with each_index(context, space, context.schedule.parallelism_of(node)) as (*own, number):
         w = context.builder
-        start = w.multiply(number, lanes)
-        start = w.least(start, last - lanes) if last % lanes else start
-        search, kept = _Search.begun(context, node, lanes), (*own, start)
-        with (
-            w.range(context.access.extent(values.shape[axis]), hints=NOT_VECTORIZED) as step,
-            context.access.scope(),
-        ):
-            position = w.splat(w.builder.trunc(w.index(step), I32), lanes)
-            search.compare(source_index(node, kept, [step]), position)
-        found = search.packed(source_index(node, kept, [0]))
-        search.row().store(buffer, found, kept)
+        first = w.multiply(number, search.elements)
+        starts = (w.add(first, tile * search.lanes) for tile in range(search.tiles))
+        kept = [(*own, w.least(start, last - search.lanes)) for start in starts]
+        _search_tiles(context, node, buffer, search, kept)
 
 
-def searched_row(context: CodegenContext, node: Node, kept: Sequence[Index], lanes: int) -> Any:
+def _search_tiles(
+    context: CodegenContext, node: Node, buffer: Buffer, search: Search, tiles: Sequence[Place]
+) -> None:
+    """Search the extremes of some vectors of the result, in all parts at once."""
+    w, (axis,) = context.builder, op_of(node, Reduce).axes
+    extent = context.access.extent(node.operands[0].shape[axis])
+    length, _ = w.split(w.add(extent, search.parts - 1), search.parts)
+    last = w.add(extent, w.multiply(length, -1))
+    firsts = [w.least(w.multiply(length, part), last) for part in range(search.parts)]
+    found = [[_Best.of(context, node, search.lanes) for _ in tiles] for _ in firsts]
+    with w.range(length, hints=NOT_VECTORIZED) as number, context.access.scope():
+        for first, row in zip(firsts, found, strict=True):
+            at = w.add(first, number)
+            positions = w.splat(w.builder.trunc(w.index(at), I32), search.lanes)
+            for best, kept in zip(row, tiles, strict=True):
+                best.compare(source_index(node, kept, [at]), positions)
+    for (best, *others), kept in zip(zip(*found, strict=True), tiles, strict=True):
+        for other in others:
+            best.take(*other.loaded)
+        best.row().store(buffer, best.packed(source_index(node, kept, [0])), kept)
+
+
+def searched_row(context: CodegenContext, node: Node, kept: Sequence[Index], search: Search) -> Any:
     """The extreme of a row and its position; the last elements may be compared again.
 
     A row shorter than a vector is compared element by element.
     """
-    w, (packed,), op = context.builder, node.operands, op_of(node, Reduce)
+    w, (packed,), op, lanes = context.builder, node.operands, op_of(node, Reduce), search.elements
     extent = context.access.extent(packed.shape[op.axes[0]])
-    search, place = _Search.begun(context, node, lanes), partial(source_index, node, kept)
+    best, place = _Best.of(context, node, lanes), partial(source_index, node, kept)
     vectors = _vectors_of(w, extent, lanes)
     with w.range(vectors, hints=NOT_VECTORIZED) as number, context.access.scope():
         start = w.least(w.multiply(number, lanes), w.add(extent, -lanes))
         first = w.splat(w.builder.trunc(w.index(start), I32), lanes)
-        search.compare(place([start]), w.builder.add(first, _lane_numbers(lanes)))
-    found = search.packed(place([0]))
+        best.compare(place([start]), w.builder.add(first, _lane_numbers(lanes)))
+    found = best.packed(place([0]))
     name = f"llvm.vector.reduce.s{op.function}.{i64(found.type)}"
-    best = w.builder.call(w.external(name, I64, found.type), [found])
-    return best if isinstance(extent, int) else _or_short(search, place, extent, vectors, best)
+    total = w.builder.call(w.external(name, I64, found.type), [found])
+    return total if isinstance(extent, int) else _or_short(best, place, extent, vectors, total)
 
 
 def _vectors_of(builder: FunctionBuilder, extent: Index, lanes: int) -> Index:
@@ -186,21 +207,20 @@ def _lane_numbers(lanes: int) -> Any:
 
 
 def _or_short(
-    search: _Search,
+    best: _Best,
     place: Callable[[Sequence[Index]], Place],
     extent: Index,
     vectors: Any,
-    best: Any,
+    total: Any,
 ) -> Any:
     """The extreme of a row; element by element if it is shorter than a vector."""
-    context, node = search.context, search.node
-    w, b, function = context.builder, context.builder.builder, search.extreme.function
+    context, node, function = best.context, best.node, best.extreme.function
+    w, b = context.builder, context.builder.builder
     is_short = b.icmp_signed("==", vectors, w.index(0))
-    none = neutral(function, node.dtype)
-    total = w.variable(I64, b.select(is_short, none, best))
+    made = w.variable(I64, b.select(is_short, neutral(function, node.dtype), total))
     left = b.select(is_short, extent, w.index(0))
     with w.range(left, hints=NOT_VECTORIZED) as number, context.access.scope():
         element = context.access.read(node.operands[0], place([number]))
-        before = w.builder.load(total, typ=I64)
-        w.builder.store(combine(w, function, node.dtype, before, element), total)
-    return w.builder.load(total, typ=I64)
+        before = w.builder.load(made, typ=I64)
+        w.builder.store(combine(w, function, node.dtype, before, element), made)
+    return w.builder.load(made, typ=I64)

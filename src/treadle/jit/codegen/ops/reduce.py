@@ -20,11 +20,12 @@ from treadle.jit.codegen.llvm_types import I32, register_type, undefined
 from treadle.jit.codegen.ops.blocked_sum import summed_in_blocks
 from treadle.jit.codegen.ops.indexed_extremes import search_along_result, searched_row
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
-from treadle.jit.codegen.parallel import parallel_nest
+from treadle.jit.codegen.parallel import parallel_nest, row_hints
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Node, Reduce, op_of, static_shape
 from treadle.jit.schedule.steps.chunks import divided_axis
 from treadle.jit.schedule.steps.forms import PARTIAL_SUMS, Form, StepForm
+from treadle.jit.schedule.steps.indexed_extremes import Search
 from treadle.jit.schedule.storage import Storage
 
 Visit = Callable[[tuple[Index, ...]], None]
@@ -92,7 +93,7 @@ def _each(found: _Reduction, buffer: Buffer) -> None:
 
 def _one(found: _Reduction, kept: Sequence[Index]) -> Any:
     if found.form.form is Form.INDEXED:
-        return searched_row(found.context, found.node, kept, found.form.lanes)
+        return searched_row(found.context, found.node, kept, _search(found))
     if found.form.form in _WRITTEN:
         return _written(found, kept)
     if found.form.in_blocks:
@@ -230,7 +231,9 @@ def _add_all(found: _Reduction, buffer: Buffer, part: _Part) -> None:
 
 def _add_rows(found: _Reduction, buffer: Buffer, part: _Part, rows: Sequence[Any]) -> None:
     access = found.context.access
-    with found.context.builder.nest(part.shape) as own, access.scope():
+    loops = found.context.schedule.parallelism_of(found.node)
+    hints = row_hints(loops, part.shape[-1]) if part.shape else ()
+    with found.context.builder.nest(part.shape, hints) as own, access.scope():
         index = part.place(own)
         places = [source_index(found.node, index, row) for row in rows]
         values = [found.read(place) for place in places]
@@ -243,7 +246,12 @@ def _add_rows(found: _Reduction, buffer: Buffer, part: _Part, rows: Sequence[Any
 
 
 def _indexed_rows(found: _Reduction, buffer: Buffer) -> None:
-    search_along_result(found.context, found.node, buffer, found.form.lanes)
+    search_along_result(found.context, found.node, buffer, _search(found))
+
+
+def _search(found: _Reduction) -> Search:
+    assert found.form.search is not None, "a form with a search"
+    return found.form.search
 
 
 _FORMS = {

@@ -19,8 +19,8 @@ from treadle.jit.lowering.registry import NARROW, Attributes, Operands, lowers
 
 _MAX_EXTENT = 2**31
 """The greatest extent of the axis: positions fit into half of a 64-bit sort key."""
-_SHORT = 16
-"""The greatest extent at which all items are compared in registers."""
+_SHORT_ROW, _SHORT_COLUMN = 16, 8
+"""The greatest extents at which the extreme is found first, and then its position."""
 _POSITION_BITS = 32
 _PACKED = frozenset(
     (DType.INT8, DType.INT16, DType.INT32, DType.UINT8, DType.UINT16)
@@ -44,7 +44,8 @@ def first_of(
 ) -> Node:
     """The index of the extreme along the axis; of equal ones the first, or the last."""
     extent = keys.shape[axis]
-    is_long = not isinstance(extent, int) or _SHORT < extent < _MAX_EXTENT
+    short = _SHORT_ROW if axis == len(keys.shape) - 1 else _SHORT_COLUMN
+    is_long = not isinstance(extent, int) or short < extent < _MAX_EXTENT
     if is_long and keys.dtype in _PACKED:
         builder.expect(builder.compare("less_equal", extent, _MAX_EXTENT - 1))
         return _packed(builder, keys, function, axis, keep=keep, last=last)

@@ -18,7 +18,7 @@ from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import ArgTopK, Block, Node, Reduce, static_shape
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.steps.chunks import Chunk, nest_chunk
-from treadle.jit.schedule.steps.indexed_extremes import searched_lanes
+from treadle.jit.schedule.steps.indexed_extremes import Search, search_of
 from treadle.jit.schedule.storage import Storage
 
 _SHORT_AXIS, _LONG_AXIS, _BLOCK = 4, 32, 4096
@@ -71,8 +71,8 @@ class StepForm:
     `in_vectors`: LLVM computes its terms in vectors. `in_blocks`: a long sum is added by blocks.
     `chunk`: where a long element has safepoints; `polls`: whether a search has some. `together`:
     the rows that are combined at once, or the keys, neighbours in memory, that a search compares at
-    once with the worst item; 0: one at a time. `lanes`: the elements that are compared at once with
-    the extremes so far.
+    once with the worst item; 0: one at a time. `search`: the vectors in which an extreme and its
+    position are searched.
     """
 
     form: Form
@@ -81,7 +81,7 @@ class StepForm:
     chunk: Chunk | None = None
     polls: bool = False
     together: int = 0
-    lanes: int = 0
+    search: Search | None = None
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
@@ -89,8 +89,9 @@ class StepForm:
         yield from ["in blocks"] * self.in_blocks
         if self.together:
             yield f"{self.together} {'rows' if self.form is Form.ROWS else 'keys'} at once"
-        if self.lanes:
-            yield f"{self.lanes} elements at once"
+        if self.search:
+            yield f"{self.search.elements} elements at once"
+            yield from [f"in {self.search.parts} parts"] * (self.search.parts > 1)
         yield from ["with safepoints"] * (self.polls or self.chunk is not None)
 
 
@@ -112,9 +113,9 @@ def form_of(
     match node.op:
         case Reduce() as op:
             found = _reduction(node, op, order, vectorized)
-            lanes = searched_lanes(node, order, vectorized, vector_bytes)
+            search = search_of(node, order, vectorized, vector_bytes)
             form = _INDEXED.get((found.form, len(node.operands[0].shape) - 1 in op.axes))
-            return StepForm(form, lanes=lanes) if form and lanes and not found.chunk else found
+            return StepForm(form, search=search) if form and search and not found.chunk else found
         case ArgTopK() as op:
             return _search(node, op, order)
     return None

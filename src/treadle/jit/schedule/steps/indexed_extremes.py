@@ -24,6 +24,7 @@ from treadle.jit.kernel.ir import (
     Constant,
     Elementwise,
     Node,
+    Number,
     Reduce,
     Reshape,
     ScanSlice,
@@ -37,8 +38,12 @@ from treadle.jit.schedule.storage import Storage
 
 POSITION_BITS = 32
 """The bits of the position, behind the key."""
-_VECTORS = 4
-"""The vectors of the best that are searched side by side: each waits for the one before it."""
+_TILES = 4
+"""The vectors of elements that are searched side by side."""
+_PARTS_OF = {64: 8, 32: 4}
+"""The searches that have registers, by the bytes of a vector: each waits for its element before."""
+_MIN_PART = 3
+"""The elements of a part that take longer than to compare the extremes of two."""
 _MIN_LANES = 8
 _LANE_BYTES = 4
 
@@ -96,29 +101,63 @@ def _is_number(node: Node, number: int) -> bool:
     return isinstance(node.op, Constant) and node.is_single and int(node.op.array.item()) == number
 
 
-def searched_lanes(
-    node: Node, order: MemoryOrder, vectorized: Collection[Block], vector_bytes: int
-) -> int:
-    """The lanes in which the elements of an indexed extreme are searched; 0 if they are not.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Vectors of so many lanes, some of them side by side, compared with extremes in vectors.
 
-    Along the last axis of the operand, be it reduced or not.
+    Along the last axis of the operand. If that is not reduced, the other axis is searched in parts,
+    which follow each other, at once.
     """
+
+    lanes: int
+    tiles: int
+    parts: int = 1
+
+    @property
+    def elements(self) -> int:
+        """The elements along the last axis that are compared at once."""
+        return self.lanes * self.tiles
+
+
+def search_of(
+    node: Node, order: MemoryOrder, vectorized: Collection[Block], vector_bytes: int
+) -> Search | None:
+    """The search for an indexed extreme in vectors; None if it is searched otherwise."""
     found = indexed_extreme(node)
     if found is None or node.home in vectorized:
-        return 0
+        return None
     op, (packed,), values = op_of(node, Reduce), node.operands, found.values
-    last = len(values.shape) - 1
+    last, inline = len(values.shape) - 1, set[Node]()
     if len(op.axes) != 1 or values.shape != packed.shape:
-        return 0
-    extent, inline = values.shape[last], set[Node]()
-    if not isinstance(extent, int) and op.axes != (last,):
-        return 0
+        return None
     if not _has_row(values, last, order, inline):
-        return 0
-    lanes = vector_bytes // _LANE_BYTES * (1 if any(map(is_expensive, inline)) else _VECTORS)
+        return None
+    lanes, extent = vector_bytes // _LANE_BYTES, values.shape[last]
+    is_row = op.axes == (last,)
+    if not is_row and not isinstance(extent, int):
+        return None
     while isinstance(extent, int) and lanes > extent:
         lanes //= 2
-    return lanes if lanes >= _MIN_LANES else 0
+    if lanes < _MIN_LANES:
+        return None
+    tiles = 1 if any(map(is_expensive, inline)) else _tiles(extent, lanes, whole=is_row)
+    parts = 1 if is_row else _parts(values.shape[op.axes[0]], tiles, vector_bytes)
+    return Search(lanes, tiles, parts)
+
+
+def _tiles(extent: Number, lanes: int, *, whole: bool) -> int:
+    """The vectors side by side; the last one may overlap another unless they are one `whole`."""
+    if not isinstance(extent, int):
+        return _TILES
+    if not whole:
+        return min(_TILES, -(-extent // lanes))
+    return max(n for n in (1, 2, _TILES) if n * lanes <= extent or n == 1)
+
+
+def _parts(extent: Number, tiles: int, vector_bytes: int) -> int:
+    """The parts in which the other axis is searched at once."""
+    most = _PARTS_OF.get(vector_bytes, 1) // tiles
+    return max(1, min(most, extent // _MIN_PART) if isinstance(extent, int) else most)
 
 
 def _has_row(node: Node, axis: int, order: MemoryOrder, inline: set[Node]) -> bool:

@@ -1,0 +1,100 @@
+"""Reductions along the rows of functions of an unchanged matrix run along its columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import canonical_text, kernel_of, run_kernel
+from treadle.jit.kernel.ir import Loop, Reduce
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.algebra.reductions.turned_reductions import with_turned_reductions
+
+SCORES = """kernel
+  %w: float32[12,20] = input 0
+  %x: float32[9,20] = input 1
+  %s0: float32[12] = input 2
+  %r = loop length 9 extent 9 carries %s = %s0
+    %s: float32[12] = carried 0
+    %xi: float32[20] = scan slice along 0 of %x
+    %row: float32[1,20] = view (i1) of %xi
+    %column: float32[12,1] = view (i0) of %s
+    %sum: float32[12,20] = add %w, %row
+    %all: float32[12,20] = sub %sum, %column
+    %far: float32[12,20] = abs %all
+    %most: float32[12] = reduce max over (1) of %far
+    %least: float32[12,1] = reduce min over (1) of %all
+    %flat: float32[12] = view (i0, 0) of %least
+    %next: float32[12] = sub %most, %flat
+    yield %next
+    stack %most along 0
+  %last: float32[12] = result 0 of %r
+  %each: float32[9,12] = result 1 of %r
+  return %last, %each"""
+
+
+def scores(w: np.ndarray, x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same in numpy."""
+    each = []
+    for xi in x:
+        found = w + xi - s[:, None]
+        most = abs(found).max(1)
+        s = most - found.min(1)
+        each.append(most)
+    return s, np.array(each)
+
+
+def feeds(rng: np.random.Generator) -> list[np.ndarray]:
+    shapes = (12, 20), (9, 20), (12,)
+    return [rng.integers(-9, 9, shape).astype(np.float32) for shape in shapes]
+
+
+def test_along_columns(rng: np.random.Generator) -> None:
+    made = with_turned_reductions(kernel_of(SCORES))
+    (loop,) = (node.op for node in all_nodes(made.main) if isinstance(node.op, Loop))
+    found = [node for node in loop.body.nodes if isinstance(node.op, Reduce)]
+    assert [(node.op, node.operands[0].shape) for node in found] == [
+        (Reduce("max", (0,)), (20, 12)),
+        (Reduce("min", (0,)), (20, 12)),
+    ]
+    given = feeds(rng)
+    for got, wanted in zip(run_kernel(SCORES, *given), scores(*given), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_the_matrix_is_transposed_ahead_of_the_loop() -> None:
+    before, _, body = canonical_text(SCORES).partition("loop length")
+    assert "float32[20,12] = view (i1, i0)" in before
+    assert "view (i1, i0)" not in body
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("extent 9", "extent 7"),  # few iterations
+        ("[12", "[7"),  # few rows
+        ("20]", "100]"),  # long rows
+        ("stack %most", "stack %far"),  # a function is stacked
+        ("add %w, %row", "add %row, %column"),  # of no matrix
+        ("%next: float32[12] = sub %most, %flat", "%one: float32[12] = view (i0, 3) of %all\n"
+         "    %next: float32[12] = sub %most, %one"),  # another reader
+    ],
+)  # fmt: skip
+def test_others_stay(old: str, new: str) -> None:
+    text = SCORES.replace(old, new)
+    if new == "extent 7":
+        text = text.replace("length 9", "length 7").replace("[9,", "[7,")
+    if new == "[7":
+        text = text.replace("9,12]", "9,7]")
+    if new == "stack %far":
+        text = text.replace("%each: float32[9,12]", "%each: float32[9,12,20]")
+    kernel = kernel_of(text)
+    assert with_turned_reductions(kernel) is kernel
+
+
+def test_a_matrix_of_the_iteration_stays() -> None:
+    text = SCORES.replace("%w: float32[12,20] = input 0", "%ws: float32[9,12,20] = input 0")
+    item = "%xi: float32[20] = scan slice along 0 of %x"
+    text = text.replace(item, f"{item}\n    %w: float32[12,20] = scan slice along 0 of %ws")
+    kernel = kernel_of(text)
+    assert with_turned_reductions(kernel) is kernel
