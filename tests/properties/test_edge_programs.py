@@ -5,7 +5,7 @@ import pytest
 from tools.edge_programs import FAMILIES, edge_program
 from tools.random_programs import compared_edges
 
-SEEDS = range(61)
+SEEDS = range(79)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -23,6 +23,7 @@ CONSTANTS = """
   half = Constant <value = float {0.5}> ()
   low = Constant <value = float {-40}> ()
   high = Constant <value = float {40}> ()
+  number1 = Constant <value = int64 {1}> ()
   number2 = Constant <value = int64 {2}> ()"""
 
 

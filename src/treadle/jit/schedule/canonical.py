@@ -64,6 +64,7 @@ from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
 from treadle.jit.schedule.algebra.integers.float_divisions import with_float_divisions
+from treadle.jit.schedule.algebra.integers.known_comparisons import with_known_comparisons
 from treadle.jit.schedule.algebra.integers.narrowing import with_narrow_numbers
 from treadle.jit.schedule.algebra.integers.remainder_tests import with_remainder_tests
 from treadle.jit.schedule.algebra.integers.whole_choices import with_whole_choices
@@ -96,8 +97,8 @@ _PASSES = (
     with_induction_variables, with_initial_values,
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
     with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
-    with_narrow_numbers, with_remainder_tests, with_float_divisions, with_row_reductions,
-    with_window_reductions, with_joint_extremes, with_turned_reductions,
+    with_known_comparisons, with_narrow_numbers, with_remainder_tests, with_float_divisions,
+    with_row_reductions, with_window_reductions, with_joint_extremes, with_turned_reductions,
     with_selects, with_columns_apart, with_turned_updates, with_simple_carried_values,
     with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,

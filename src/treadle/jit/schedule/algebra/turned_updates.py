@@ -45,7 +45,7 @@ def with_turned_updates(kernel: Kernel) -> Rules | None:
         for state, after in zip(op.states, op.nexts, strict=True)
         for node in _update(op, state, after, readers)
     }
-    return replacing(found, lambda rebuild, node, _: turned(rebuild, node))
+    return replacing(found, _turned)
 
 
 def _update(
@@ -105,16 +105,16 @@ def _swapped(rank: int) -> tuple[Axis, ...]:
     return tuple(Axis(0, ((axis, 1),)) for axis in order)
 
 
-def turned(rebuild: Rebuild, node: Node) -> Node:
+def _turned(rebuild: Rebuild, node: Node, _: bool) -> Node:
     """The function of the transposed operands, transposed back."""
     builder, rank = rebuild.builder, len(node.shape)
-    operands = [swapped(builder, each, rank) for each in rebuild.operands(node)]
+    operands = [_swap(builder, each, rank) for each in rebuild.operands(node)]
     *batch, rows, columns = rebuild.shape(node)
     made = builder.add(op_of(node, Elementwise), node.dtype, (*batch, columns, rows), *operands)
-    return swapped(builder, made, rank)
+    return _swap(builder, made, rank)
 
 
-def swapped(builder: KernelBuilder, node: Node, rank: int) -> Node:
+def _swap(builder: KernelBuilder, node: Node, rank: int) -> Node:
     """A value with its last two axes exchanged, as an operand of this rank."""
     if not node.shape:
         return node

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import canonical_text, kernel_of, run_kernel
-from treadle.jit.kernel.ir import Loop, Reduce
+from treadle.jit.kernel.ir import Elementwise, Loop, Reduce
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.algebra.reductions.turned_reductions import with_turned_reductions
 
@@ -75,8 +75,7 @@ def test_the_matrix_is_transposed_ahead_of_the_loop() -> None:
         ("[12", "[7"),  # few rows
         ("20]", "100]"),  # long rows
         ("stack %most", "stack %far"),  # a function is stacked
-        ("add %w, %row", "add %row, %column"),  # of no matrix
-        ("%next: float32[12] = sub %most, %flat", "%one: float32[12] = view (i0, 3) of %all\n"
+        ("%next: float32[12] = sub %most, %flat", "%one: float32[12] = view (5, i0) of %all\n"
          "    %next: float32[12] = sub %most, %one"),  # another reader
     ],
 )  # fmt: skip
@@ -98,3 +97,62 @@ def test_a_matrix_of_the_iteration_stays() -> None:
     text = text.replace(item, f"{item}\n    %w: float32[12,20] = scan slice along 0 of %ws")
     kernel = kernel_of(text)
     assert with_turned_reductions(kernel) is kernel
+
+
+CLUSTERS = """kernel
+  %x: float32[40,3] = input 0
+  %c0: float32[5,3] = input 1
+  %places: int32[1,5] = input 2
+  %none: int32[] = input 3
+  %r = loop length 9 extent 9 carries %c = %c0
+    %c: float32[5,3] = carried 0
+    %each: float32[40,1,3] = view (i0, i2) of %x
+    %one: float32[1,5,3] = view (i1, i2) of %c
+    %apart: float32[40,5,3] = sub %each, %one
+    %square: float32[40,5,3] = mul %apart, %apart
+    %far: float32[40,5] = reduce add over (2) of %square
+    %least: float32[40,1] = reduce min over (1) of %far
+    %is_it: bool[40,5] = equal %far, %least
+    %place: int32[40,5] = where %is_it, %places, %none
+    %who: int32[40,1] = reduce min over (1) of %place
+    %hot: bool[40,5] = equal %who, %places
+    %number: float32[40,5] = cast %hot
+    %turned: float32[5,40] = view (i1, i0) of %number
+    %next: float32[5,3] = matmul %turned, %x
+    yield %next
+    stack %who along 0
+  %last: float32[5,3] = result 0 of %r
+  %all: int32[9,40,1] = result 1 of %r
+  return %last, %all"""
+
+
+def test_all_that_is_computed_of_each_other(rng: np.random.Generator) -> None:
+    made = with_turned_reductions(kernel_of(CLUSTERS))
+    (loop,) = (node.op for node in all_nodes(made.main) if isinstance(node.op, Loop))
+    computed = [node for node in loop.body.nodes if isinstance(node.op, Elementwise | Reduce)]
+    assert {node.shape for node in computed} == {(5, 3, 40), (5, 40), (40,)}
+    x, c = (rng.integers(-5, 6, (n, 3)).astype(np.float32) for n in (40, 5))
+    got = run_kernel(CLUSTERS, x, c, np.arange(5, dtype=np.int32)[None], np.int32(5))
+    for number in range(9):
+        who = ((x[:, None] - c[None]) ** 2).sum(2).argmin(1)
+        np.testing.assert_array_equal(got[1][number, :, 0], who)
+        c = np.eye(5, dtype=np.float32)[who].T @ x
+    np.testing.assert_array_equal(got[0], c)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("stack %who", "stack %place"),
+        ("%apart: float32[40,5,3] = sub %each, %one", "%y: float32[40,3] = add %x, %x\n"
+         "    %ys: float32[40,1,3] = view (i0, i2) of %y\n"
+         "    %apart: float32[40,5,3] = sub %ys, %one"),
+    ],
+)  # fmt: skip
+def test_none_of_them_if_one_stays(old: str, new: str) -> None:
+    text = CLUSTERS.replace(old, new)
+    if new == "stack %place":
+        text = text.replace("%all: int32[9,40,1]", "%all: int32[9,40,5]")
+    made = with_turned_reductions(kernel_of(text))
+    (loop,) = (node.op for node in all_nodes(made.main) if isinstance(node.op, Loop))
+    assert (40, 5) in {node.shape for node in loop.body.nodes if isinstance(node.op, Reduce)}

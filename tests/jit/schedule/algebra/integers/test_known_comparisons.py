@@ -1,0 +1,43 @@
+"""Comparisons of whole numbers that their ranges decide are constants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of, run_kernel
+from treadle.jit.kernel.ir import Elementwise, Loop
+from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.schedule.algebra.integers.known_comparisons import with_known_comparisons
+
+LOOP = """kernel
+  %x: uint8[20] = input 0
+  %s0: bool[20] = input 1
+  %n: int64[] = constant {number}
+  %r = loop length 3 extent 3 carries %s = %s0
+    %s: bool[20] = carried 0
+    %wide: int64[20] = cast %x
+    %is: bool[20] = {function} %wide, %n
+    %next: bool[20] = xor %s, %is
+    yield %next
+  %last: bool[20] = result 0 of %r
+  return %last"""
+FUNCTIONS = {
+    "equal": np.equal, "not_equal": np.not_equal, "less": np.less,
+    "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("number", [-1, 0, 1, 254, 255, 256])
+def test_comparisons_with_a_byte(function: str, number: int) -> None:
+    text = LOOP.format(function=function, number=number)
+    made = with_known_comparisons(kernel_of(text))
+    (loop,) = (node.op for node in all_nodes(made.main) if isinstance(node.op, Loop))
+    left = [node for node in loop.body.nodes if node.op == Elementwise(function)]
+    every = np.arange(256)
+    truths = FUNCTIONS[function](every, number)
+    assert bool(left) == (len(set(truths.tolist())) == 2)
+    x = np.array([0, 1, 2, 254, 255] * 4, np.uint8)
+    (got,) = run_kernel(text, x, np.zeros(20, bool))
+    np.testing.assert_array_equal(got, FUNCTIONS[function](x.astype(int), number))
