@@ -11,6 +11,7 @@
     panels      weights that products read whole, transposed, in part, and in several loops
     apart       products that no later iteration waits for, before and behind what is carried
     clusters    rows of a matrix, compared with a few that are carried and gathered by these
+    positions   arrays that are changed behind a place, before it, or at it
     turned      carried matrices that products read transposed, and outer products change
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
@@ -49,6 +50,7 @@ from tools.edge_programs.masks import masked
 from tools.edge_programs.matrices import chosen, layers, products
 from tools.edge_programs.narrow import narrow
 from tools.edge_programs.panels import panels
+from tools.edge_programs.positions import positions
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
 from tools.edge_programs.shifts import shifts
@@ -66,7 +68,7 @@ FAMILIES: Mapping[str, Family] = {
     "registers": registers, "panels": panels, "narrow": narrow, "whole": whole_floats,
     "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
     "shifts": shifts, "masked": masked, "apart": apart, "turned": turned,
-    "clusters": clusters,
+    "clusters": clusters, "positions": positions,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 

@@ -7,17 +7,20 @@ nest, `schedule/layouts/reused_memory.py` which take over the memory of another 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices
 from treadle.jit.codegen.clock import timed_nest
 from treadle.jit.codegen.context import CodegenContext
+from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.iteration_space import each_index, each_position
 from treadle.jit.codegen.nest_function import is_swapped, outlined
 from treadle.jit.codegen.ops.concat_in_place import concat_memory
 from treadle.jit.codegen.ops.reduce import emit_reduce
 from treadle.jit.codegen.parallel import split_nest
+from treadle.jit.codegen.steps.changed_span import changed_span
 from treadle.jit.codegen.steps.step_function import emit_nest_once
 from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.schedule.fusion import Nest
@@ -55,12 +58,20 @@ def _write(context: CodegenContext, nest: Nest, found: Parallelism, targets: Tar
         split_nest(
             context, nest.pieces, found, lambda index: _element(context, nodes, targets, index)
         )
-    elif found.vector_axis is None:
-        with each_position(context, context.access.size(nodes[0]), found) as position:
-            _element(context, nodes, targets, Flat(position))
+        return
+    changed, w = context.schedule.changed.get(nest), context.builder
+    firsts: Sequence[Index] = (0,) * len(shape)
+    if changed is not None:
+        firsts, shape = changed_span(context, changed, shape)
+        found = replace(found, interleaved=1)  # LLVM computes the rest of several one by one
+    if found.vector_axis is None:
+        start = context.access.flat(firsts, context.access.shape(nodes[0]))
+        with each_position(context, w.product(shape), found) as position:
+            _element(context, nodes, targets, Flat(context.builder.add(start, position)))
     else:
         with each_index(context, shape, found) as index:
-            _element(context, nodes, targets, index)
+            own = tuple(map(context.builder.add, firsts, index))
+            _element(context, nodes, targets, own)
 
 
 def _element(context: CodegenContext, nest: Sequence[Node], targets: Targets, at: Indices) -> None:

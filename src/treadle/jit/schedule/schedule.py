@@ -19,6 +19,7 @@
     thresholds    the nanoseconds from which threads share work, copies among it; 0: none
     chains        the order of operands of associative chains
     functions     whether steps become functions of their own, and which nests are written once
+    changed       the elements that a nest changes, where the others stay as they are in its memory
     timings       the clocks of a profiled kernel: which steps have one, and when it runs
     kept          what loops slice and is yet computed before them, whole, and why
 
@@ -65,6 +66,7 @@ from treadle.jit.schedule.loops.vectorization import Vectorization
 from treadle.jit.schedule.parallelism import Parallelism, parallelism_of
 from treadle.jit.schedule.pipelines import Pipeline, Pipelines, pipelines_of
 from treadle.jit.schedule.reassociate import reassociated
+from treadle.jit.schedule.steps.changed_elements import ChangedElements, changed_elements
 from treadle.jit.schedule.steps.copies import Copy, computed_copy, copy_of, move_of
 from treadle.jit.schedule.steps.epilogues import epilogue_form, epilogues
 from treadle.jit.schedule.steps.forms import StepForm, form_of
@@ -99,6 +101,7 @@ class Schedule:
     thresholds: Mapping[Block, int]
     chains: Mapping[Node, list[Node]]
     functions: StepFunctions
+    changed: Mapping[Nest, ChangedElements]
     timings: Mapping[Step, Timing] | None
     kernel: Kernel
     vector_bytes: int
@@ -226,6 +229,7 @@ def schedule_kernel(
         thresholds,
         reassociated(facts.values()),
         functions,
+        dict(_changed(kernel, storage, reused, parallelism, functions)),
         timings(kernel, every, storage, times, strategies, target),
         kernel,
         target.vector_bytes,
@@ -252,6 +256,21 @@ def _parallelism(
             if found is not None:
                 made[step] = found
     return made
+
+
+def _changed(
+    kernel: Kernel,
+    storage: StorageMap,
+    reused: ReusedMemory,
+    parallelism: Mapping[Step, Parallelism],
+    functions: StepFunctions,
+) -> Iterator[tuple[Nest, ChangedElements]]:
+    """The nests that change a part of their elements; one that is written once is for several."""
+    for step, loops in parallelism.items():
+        if isinstance(step, Nest) and step not in functions.once:
+            found = changed_elements(step, kernel, storage, reused.taken, loops)
+            if found is not None:
+                yield step, found
 
 
 def _is_divided(step: Step, concats: ConcatOperands) -> bool:

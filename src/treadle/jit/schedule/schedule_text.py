@@ -124,6 +124,8 @@ def _nest_words(nest: Nest, loop: Loop | None, schedule: Schedule) -> Iterator[s
         yield f"in {count(nest.pieces)} pieces"
     if loop is not None:
         yield from (f"in place of carried {loop.states.index(s)}" for s in nest.in_place.values())
+    if nest in schedule.changed:
+        yield from schedule.changed[nest].words()
     yield from schedule.parallelism_of(nest).words()
     yield from ["written once with its equals"] * (nest in schedule.functions.once)
 
