@@ -29,6 +29,8 @@ def positions(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         else:
             feeds[f"at{axis}"] = np.arange(extent, dtype=np.int64)
     after = "a"
+    if len(shape) == 2 and chance.random() < 0.4:
+        after = _swapped(lines, body, shape)
     for _ in range(chance.choice((1, 1, 2))):
         after = _changed(body, after, len(shape))
     if chance.random() < 0.25:
@@ -47,6 +49,30 @@ def positions(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
         " (k, s, x)"
     )
     return feeds, {"o": len(shape), "y": 1 + rank}
+
+
+def _swapped(lines: Lines, body: Lines, shape: tuple[int, ...]) -> str:
+    """The matrix with rows in other places: two that change places, or more that are moved."""
+    chance, count = body.chance, shape[0]
+    row = ",".join(map(str, range(count)))
+    lines.written.append(f"here = Constant <value = int64[{count}] {{{row}}}> ()")
+    lines.written.append(f"last = Constant <value = int64 {{{count - 1}}}> ()")
+    lines.written.append("first = Constant <value = int64 {0}> ()")
+    column = body.add("Gather <axis = 1> (a, number1)")
+    numbers = [
+        body.add(f"Max ({body.add('Min (c, last)')}, first)"),
+        body.add(f"ArgMax <axis = 0, keepdims = 0> ({column})"),
+        body.add(f"ArgMin <axis = 0, keepdims = 0> ({column})"),
+    ]
+    order = "here"
+    one, other = chance.sample(numbers, 2)
+    moves = [(one, other), (other, one)]
+    if chance.random() < 0.3:
+        moves = [(chance.choice(numbers), chance.choice(numbers)) for _ in range(3)]
+    for place, row in moves:
+        is_it = body.add(f"Equal (here, {place})")
+        order = body.add(f"Where ({is_it}, {row}, {order})")
+    return body.add(f"Gather <axis = 0> (a, {order})")
 
 
 def _changed(body: Lines, x: str, rank: int) -> str:

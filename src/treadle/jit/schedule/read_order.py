@@ -98,7 +98,7 @@ def readers_first(
         link = link_of(node)
         if link is None:
             continue
-        writer = node if isinstance(node.op, Scatter) else node.operands[0]
+        writer = node.operands[0] if isinstance(node.op, Result) else node
         place = nodes.index(writer)
         behind = nodes[place + 1 :]
         moved = _late_readers(behind, link[1], reads, storage)

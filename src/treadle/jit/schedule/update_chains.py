@@ -42,6 +42,9 @@ def link_of(node: Node) -> UpdateChain | None:
     """
     if isinstance(node.op, Scatter):
         return (), node.operands[0]
+    if node.op == Elementwise("where"):
+        base = _kept_side(node)
+        return None if base is None else ((), base)
     if not isinstance(node.op, Result):
         return None
     around, number = node.operands[0], node.op.number
@@ -60,6 +63,16 @@ def link_of(node: Node) -> UpdateChain | None:
             is_outside = base.home not in (branch.then, branch.otherwise)
             if is_outside and (base.shape, base.dtype) == (node.shape, node.dtype):
                 return (*links, *(each for _, each in chains if each is not base)), base
+    return None
+
+
+def _kept_side(choice: Node) -> Node | None:
+    """The side of a choice that is an array with elements written to it; None if none is."""
+    for side in choice.operands[1:]:
+        is_own = side.shape == choice.shape and side.home is choice.home
+        is_choice = is_own and side.op == Elementwise("where")
+        if is_own and (isinstance(side.op, Scatter) or (is_choice and _kept_side(side))):
+            return side
     return None
 
 

@@ -9,7 +9,7 @@ holds nothing is known, so it is asked all the same, and a vector may begin befo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -98,7 +98,7 @@ def changed_elements(
         return None
     if all(isinstance(extent, int) for extent in shape) and nest.nodes[0].size < _MIN_ELEMENTS:
         return None
-    each = [_of_change(node, taken[node], len(shape)) for node in written]
+    each = [_of_change(node, _same_memory(node, taken), len(shape)) for node in written]
     usable = [need for need in reduce(_either, each) if _is_readable(need, nest, storage)]
     limits = [need for need in usable if isinstance(need, Limit)]
     if found.vector_axis is None:  # all axes as one: only whole rows are left out
@@ -114,6 +114,21 @@ def _is_read_outside(node: Node, nest: Nest, kernel: Kernel, storage: StorageMap
     )
 
 
+def _same_memory(node: Node, taken: Mapping[Node, Node]) -> Collection[Node]:
+    """The values that have been in the memory of a node; of them, only the last is still read."""
+    found: list[Node] = []
+    while node in taken:
+        node = taken[node]
+        found.append(node)
+    return [*found, *(each for each in taken if _root(each, taken) is node)]
+
+
+def _root(node: Node, taken: Mapping[Node, Node]) -> Node:
+    while node in taken:
+        node = taken[node]
+    return node
+
+
 def _is_stacked(storage: StorageMap, node: Node) -> bool:
     """Whether the nest writes all elements to a stacked output, too."""
     loops = (each.op for each in storage.readers[node] if isinstance(each.op, Loop))
@@ -126,20 +141,22 @@ def _is_readable(found: Needed, nest: Nest, storage: StorageMap) -> bool:
     return number not in nest.nodes and storage.storage_of[number] is not Storage.NEST
 
 
-def _of_change(after: Node, before: Node, rank: int) -> list[Needed]:
+def _of_change(after: Node, before: Collection[Node], rank: int) -> list[Needed]:
     """What must be so for an element of a value to differ from that of another; [] if nothing."""
     match after.op:
         case Elementwise("where"):
             condition, *sides = after.operands
             found = []
             for side, holds in zip(sides, (True, False), strict=True):
-                if side is not before:
-                    own = _of_change(side, before, rank) if side.shape == before.shape else []
+                if side not in before:
+                    own = _of_change(side, before, rank) if side.shape == after.shape else []
                     found.append([*own, *_needed(condition, rank, holds=holds)])
             return reduce(_either, found) if found else []
-        case Elementwise("and" | "or") if after.dtype is DType.BOOL and before in after.operands:
+        case Elementwise("and" | "or") if after.dtype is DType.BOOL and any(
+            each in before for each in after.operands
+        ):
             one, other = after.operands
-            mask = other if one is before else one
+            mask = other if one in before else one
             return [*_needed(mask, rank, holds=after.op.function == "or")]
     return []
 
@@ -184,7 +201,7 @@ def _limit(function: str, one: Node, other: Node, rank: int) -> Iterator[Limit]:
     """The limit that a comparison of positions with a number is."""
     if one.is_single:
         function, one, other = _SWAPPED[function], other, one
-    along = _positions(one, rank)
+    along = positions_of(one, rank)
     if along is None or not other.is_single or other.dtype not in _WHOLE:
         return
     axis, start = along
@@ -192,7 +209,7 @@ def _limit(function: str, one: Node, other: Node, rank: int) -> Iterator[Limit]:
     yield Limit(axis, function.startswith("greater"), other, int(is_next) - start)
 
 
-def _positions(node: Node, rank: int) -> tuple[int, int] | None:
+def positions_of(node: Node, rank: int) -> tuple[int, int] | None:
     """The axis along which elements count up one by one, and the first of them; None if none do."""
     long = [axis for axis, extent in enumerate(node.shape) if extent != 1]
     if len(long) != 1:
