@@ -9,12 +9,12 @@ from treadle.ir import DType
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.scalar import functions
-from treadle.jit.schedule.steps.changed_elements import ChangedElements, Limit
-
-_FAR = 2**62
-"""Further than any place."""
-_LANES = 16
-"""Places in a row are moved to multiples of this number: whole vectors."""
+from treadle.jit.schedule.steps.changed_elements import (
+    FARTHEST,
+    PLACES_TOGETHER,
+    ChangedElements,
+    Limit,
+)
 
 
 def changed_span(
@@ -46,15 +46,15 @@ def _along(
     first = reduce(w.most, [place for is_first, place in places if is_first], 0)
     end = reduce(w.least, [place for is_first, place in places if not is_first], extent)
     if axis == len(shape) - 1:
-        mask = w.index(-_LANES)
+        mask = w.index(-PLACES_TOGETHER)
         first = w.builder.and_(w.index(first), mask)
-        end = w.least(w.builder.and_(w.index(w.add(end, _LANES - 1)), mask), extent)
+        end = w.least(w.builder.and_(w.index(w.add(end, PLACES_TOGETHER - 1)), mask), extent)
     first = w.least(first, extent)
     return first, w.most(w.add(end, w.multiply(first, -1)), 0)
 
 
 def _place(context: CodegenContext, limit: Limit) -> Index:
-    """The place of a limit, which is at least -_FAR and at most _FAR before it is moved."""
+    """The place of a limit, which is at least -FARTHEST and at most FARTHEST before it is moved."""
     w = context.builder
     number = functions.cast(w, context.access.scalar(limit.number), limit.number.dtype, DType.INT64)
-    return w.add(w.most(w.least(number, _FAR), -_FAR), limit.offset)
+    return w.add(w.most(w.least(number, FARTHEST), -FARTHEST), limit.offset)

@@ -32,6 +32,10 @@ from treadle.jit.schedule.storage import Storage, StorageMap
 
 _MIN_ELEMENTS = 256
 """The elements of an array from which it pays to count those that change."""
+PLACES_TOGETHER = 16
+"""Places in a row are moved to multiples of this number: whole vectors."""
+FARTHEST = 2**62
+"""Further than any place, and so little that a position can be added."""
 _WHOLE = frozenset((DType.INT8, DType.INT16, DType.INT32, DType.INT64))
 _PARTS = {True: "from a place on", False: "up to a place"}
 _SWAPPED = {
