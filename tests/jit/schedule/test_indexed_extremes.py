@@ -70,6 +70,31 @@ def test_rows_of_unknown_length(columns: int, rng: np.random.Generator) -> None:
         check(text("5,N", 1, word=word, last=last), feeds)
 
 
+BEST = """g (float[T,{shape}] xs, float[{shape}] a)
+  => (int64[T,{kept}] places, float[T,{kept}] top, float[T,{kept}] extreme) {{
+    along = Constant <value = int64[1] {{{axis}}}> ()
+    one = Constant <value = int64[1] {{1}}> ()
+    places, top, extreme = Scan <num_scan_inputs = 1, body = b (float[{shape}] x)
+      => (int64[{kept}] place, float[{kept}] best, float[{kept}] most) {{
+        y = Add (x, a)
+        best, place = TopK <axis = {axis}, largest = {largest}> (y, one)
+        most = Reduce{word} (y, along)
+      }}> (xs)
+  }}"""
+
+
+@pytest.mark.parametrize("shape", [(17, 64), (40, 33), (20, 300), (3, 70), (70, 3)])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_the_best_of_all(largest: int, shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """NaN is the largest for TopK, and for ReduceMin the least."""
+    feeds = {"xs": numbers(rng, 4, *shape), "a": np.zeros(shape, np.float32)}
+    feeds["xs"][0, :2], feeds["xs"][0, 2:, 1] = np.nan, np.inf
+    for axis in (0, 1):
+        kept = ",".join("1" if k == axis else str(each) for k, each in enumerate(shape))
+        word, extents = ("Min", "Max")[largest], f"{shape[0]},{shape[1]}"
+        check(BEST.format(shape=extents, kept=kept, axis=axis, largest=largest, word=word), feeds)
+
+
 def shown(model: str, feeds: dict[str, np.ndarray]) -> str:
     """The schedule of the reductions of a model's only kernel."""
     session = InferenceSession(HEAD + model, engines=("jit", "interp"))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -92,7 +93,9 @@ class _Best:
         """The extremes of nothing."""
         w, extreme = context.builder, indexed_extreme(node)
         assert extreme is not None, "a reduction of something else"
-        worst = w.splat(neutral(extreme.function, extreme.values.dtype), lanes)
+        none = neutral(extreme.function, extreme.values.dtype)
+        none = none if extreme.prefers_nan else llvm.Constant(none.type, math.nan)
+        worst = w.splat(none, lanes)
         first = w.splat(llvm.Constant(I32, -int(extreme.is_turned)), lanes)
         made = w.variable(worst.type, worst), w.variable(first.type, first)
         return cls(context, node, extreme, lanes, *made)
@@ -121,13 +124,14 @@ class _Best:
         b.store(b.select(is_better, places, place), self.place)
 
     def _is_better(self, values: Any, best: Any) -> Any:
-        """Whether an element is taken; of several NaN, the first or the last."""
+        """Whether elements are taken: the first or last of equal ones, as all NaN are."""
         b, sign = self.context.builder.builder, ">" if self.extreme.function == "max" else "<"
-        is_number = b.fcmp_ordered("ord", best, best)
+        good, bad = (values, best) if self.extreme.prefers_nan else (best, values)
         if self.extreme.is_first:
-            return b.and_(b.fcmp_unordered(sign, values, best), is_number)
-        is_better = b.and_(b.fcmp_ordered(f"{sign}=", values, best), is_number)
-        return b.or_(is_better, b.fcmp_unordered("uno", values, values))
+            is_better = b.fcmp_unordered(sign, values, best)
+            return b.and_(is_better, b.fcmp_ordered("ord", bad, bad))
+        is_better = b.fcmp_ordered(f"{sign}=", values, best)
+        return b.or_(is_better, b.fcmp_unordered("uno", good, good))
 
     def packed(self, index: Place) -> Any:
         """The numbers with the keys in front of the positions."""

@@ -54,12 +54,14 @@ class IndexedExtreme:
 
     `values` are the elements, `positions` the numbers behind the keys: positions, or, if it
     `is_turned`, what is left of them to 2 ** 32 - 1. `is_first`: of equal elements, the first.
+    `prefers_nan`: NaN is better than any number, else worse.
     """
 
     function: str
     values: Node
     positions: Node
     is_turned: bool
+    prefers_nan: bool
 
     @property
     def is_first(self) -> bool:
@@ -75,12 +77,13 @@ def indexed_extreme(node: Node) -> IndexedExtreme | None:
     shifted, key = _operand(packed, "or"), _operand(_operand(_operand(packed, "or"), "shl"), "cast")
     if shifted is None or key is None or not _is_number(shifted.operands[1], POSITION_BITS):
         return None
-    if key.op == Elementwise("where") and node.op.function == "min":
-        key = key.operands[2]
+    is_least = key.op == Elementwise("where") and node.op.function == "min"
+    key = key.operands[2] if is_least else key
     if key.op != Elementwise("order") or key.operands[0].dtype is not DType.FLOAT32:
         return None
     values, positions = key.operands[0], packed.operands[1]
-    return IndexedExtreme(node.op.function, values, positions, _is_turned(positions))
+    prefers_nan = is_least or node.op.function == "max"
+    return IndexedExtreme(node.op.function, values, positions, _is_turned(positions), prefers_nan)
 
 
 def _operand(node: Node | None, function: str) -> Node | None:

@@ -4,7 +4,7 @@
     k = argmax(x)         =     k = ~p as 32 bits, m = the element with the key p >> 32
 
 The numbers of the reduction on the right are those that lowering/operators/argmax_topk.py writes.
-The minimum likewise. A zero has the sign of 0.
+The minimum likewise, where NaN is the least. A zero has the sign of 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def with_joint_extremes(kernel: Kernel) -> Rules | None:
     searched = {
         (extreme.values, node.op, node.home): node
         for node in all_nodes(kernel.main)
-        if (extreme := indexed_extreme(node)) is not None
+        if (extreme := indexed_extreme(node)) is not None and extreme.prefers_nan
     }
     found = {
         node: searched[key]
