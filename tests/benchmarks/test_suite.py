@@ -81,9 +81,9 @@ def test_ratios_are_to_treadle_and_onnxruntime_is_the_better_of_its_two():
 
 def test_targets_are_compared_with_figures():
     found = dict(targets([ROW]))
-    assert found["LSTM 64, batch 1: 6, wanted 6"]
+    assert found["least of all, LSTM 64, batch 1: 6, wanted 1"]
     assert not found["onnxruntime, mean: 6, wanted 30"]
-    assert found["C, mean: 0.5, wanted 0.5"]
+    assert not found["C, mean: 0.5, wanted 0.85"]
 
 
 def test_calls_are_interleaved():
