@@ -32,12 +32,11 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.schedule.algebra.integers.packed_keys import packed_keys
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import is_expensive
 from treadle.jit.schedule.storage import Storage
 
-POSITION_BITS = 32
-"""The bits of the position, behind the key."""
 _TILES = 4
 """The vectors of elements that are searched side by side."""
 _PARTS_OF = {64: 8, 32: 4}
@@ -73,22 +72,21 @@ def indexed_extreme(node: Node) -> IndexedExtreme | None:
     """The elements and positions that a node reduces; None if it is another node."""
     if not isinstance(node.op, Reduce) or node.op.function not in ("max", "min"):
         return None
-    (packed,) = node.operands
-    shifted, key = _operand(packed, "or"), _operand(_operand(_operand(packed, "or"), "shl"), "cast")
-    if shifted is None or key is None or not _is_number(shifted.operands[1], POSITION_BITS):
+    packed = packed_keys(node.operands[0])
+    if packed is None:
         return None
+    key, positions = packed
     is_least = key.op == Elementwise("where") and node.op.function == "min"
     key = key.operands[2] if is_least else key
     if key.op != Elementwise("order") or key.operands[0].dtype is not DType.FLOAT32:
         return None
-    values, positions = key.operands[0], packed.operands[1]
-    prefers_nan = is_least or node.op.function == "max"
-    return IndexedExtreme(node.op.function, values, positions, _is_turned(positions), prefers_nan)
-
-
-def _operand(node: Node | None, function: str) -> Node | None:
-    """The first operand of this function."""
-    return node.operands[0] if node is not None and node.op == Elementwise(function) else None
+    return IndexedExtreme(
+        node.op.function,
+        key.operands[0],
+        positions,
+        is_turned=_is_turned(positions),
+        prefers_nan=is_least or node.op.function == "max",
+    )
 
 
 def _is_turned(positions: Node) -> bool:
@@ -98,10 +96,6 @@ def _is_turned(positions: Node) -> bool:
     if isinstance(positions.op, Constant):
         return bool(positions.op.array.reshape(-1)[0] != 0)
     return positions.op == Elementwise("sub")
-
-
-def _is_number(node: Node, number: int) -> bool:
-    return isinstance(node.op, Constant) and node.is_single and int(node.op.array.item()) == number
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.traversal import inner_blocks
+from treadle.jit.schedule.algebra.integers.packed_keys import position_of_extreme
 
 Range = tuple[int, int]
 """The least and the greatest number."""
@@ -149,26 +150,6 @@ FUNCTIONS: Mapping[str, Callable[..., Range | None]] = {
 """The range of a function's results, from those of its operands; before numbers wrap around."""
 
 
-_KEY_BITS = 32
-
-
-def _behind_key(node: Node) -> Node | None:
-    """The numbers of 32 bits behind keys, of which a node is one: that of the least or greatest."""
-    found, mask = node.operands
-    while isinstance(found.op, View | Reshape):
-        (found,) = found.operands
-    if not isinstance(found.op, Reduce) or not _is_number(mask, 2**_KEY_BITS - 1):
-        return None
-    (packed,) = found.operands
-    shifted = packed.operands[0] if packed.op == Elementwise("or") else packed
-    is_key = shifted.op == Elementwise("shl") and _is_number(shifted.operands[1], _KEY_BITS)
-    return packed.operands[1] if packed is not shifted and is_key else None
-
-
-def _is_number(node: Node, number: int) -> bool:
-    return isinstance(node.op, Constant) and node.is_single and int(node.op.array.item()) == number
-
-
 @dataclass(eq=False, slots=True)
 class _Analysis:
     """The ranges so far; `_assumed` are those of carried values, `_ends` of results."""
@@ -214,7 +195,7 @@ class _Analysis:
                 return self._below(node.shape[0])
             case InductionVar():
                 return self._positions(self._loops[node.home])
-            case Elementwise("and") if (behind := _behind_key(node)) in self.known:
+            case Elementwise("and") if (behind := position_of_extreme(node)) in self.known:
                 return self.known[behind]
         operands = [self.known[each] for each in node.operands if each in self.known]
         return _of_operands(node, operands) if len(operands) == len(node.operands) else None

@@ -15,7 +15,8 @@ from treadle.jit.kernel.ir import Kernel, Node
 from treadle.jit.kernel.rebuild import Rebuild, copied
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.steps.indexed_extremes import POSITION_BITS, indexed_extreme
+from treadle.jit.schedule.algebra.integers.packed_keys import POSITION_BITS
+from treadle.jit.schedule.steps.indexed_extremes import indexed_extreme
 
 
 @rewrite_pass
