@@ -100,7 +100,7 @@ def _is_turned(positions: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Vectors of so many lanes, some of them side by side, compared with extremes in vectors.
+    """Vectors of some lanes, several side by side, compared with extremes in vectors.
 
     Along the last axis of the operand. If that is not reduced, the other axis is searched in parts,
     which follow each other, at once.
