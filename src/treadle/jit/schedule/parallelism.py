@@ -30,11 +30,11 @@ from treadle.jit.schedule.cost_model import (
 )
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.index_set_splitting import known_widths
-from treadle.jit.schedule.layouts.memory_order import MemoryOrder
+from treadle.jit.schedule.layouts.memory_order import MemoryOrder, is_same_size
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
 from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
 from treadle.jit.schedule.steps.forms import Form, StepForm
-from treadle.jit.schedule.storage import Storage, is_same_size
+from treadle.jit.schedule.storage import Storage
 
 CACHE_LINE_ELEMENTS = 64
 """Elements that one thread writes together, so that no two threads write to one cache line."""

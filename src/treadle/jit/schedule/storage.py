@@ -395,10 +395,3 @@ def _reads_by_index(node: Node, operand: Node, storage_of: Mapping[Node, Storage
     return storage_of[node] is not Storage.REGISTERS or isinstance(
         node.op, ScanSlice | Take | Gather | Scatter | ArgTopK
     )
-
-
-def is_same_size(one: Node, other: Node) -> bool:
-    """Whether both certainly have the same number of elements."""
-    if one.is_static and other.is_static:
-        return one.size == other.size
-    return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]

@@ -25,7 +25,7 @@ from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.facts import grows
-from treadle.jit.schedule.storage import Storage, StorageMap, is_same_size
+from treadle.jit.schedule.storage import Storage, StorageMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +217,10 @@ def _growing_stack(node: Node) -> Stack | None:
     """The stacked output that a node is, if its memory grows."""
     stack = stack_of(node)
     return stack if stack is not None and grows(node) else None
+
+
+def is_same_size(one: Node, other: Node) -> bool:
+    """Whether both certainly have the same number of elements."""
+    if one.is_static and other.is_static:
+        return one.size == other.size
+    return [e for e in one.shape if e != 1] == [e for e in other.shape if e != 1]

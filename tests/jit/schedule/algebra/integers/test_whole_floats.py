@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, names_of, run_kernel
-from tests.jit.schedule.algebra.test_narrowing import narrowed
+from tests.jit.schedule.algebra.integers.test_narrowing import narrowed
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.schedule.algebra.integers.value_ranges import ranges_of
 

@@ -156,10 +156,9 @@ class _Together:
         match node.op:
             case Elementwise():
                 return node, axis
-            case Reduce(_, axes) if len(node.shape) < len(node.operands[0].shape):
-                return node, axis + sum(each <= axis for each in axes)
             case Reduce():
-                return node, axis
+                rank = len(node.operands[0].shape)
+                return node, next(k for k in range(rank) if _kept(node, k) == axis)
         return None
 
 
