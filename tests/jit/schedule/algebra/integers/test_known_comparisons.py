@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
+from treadle import InferenceSession, SessionOptions
 from treadle.jit.kernel.ir import Elementwise, Loop
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.algebra.integers.known_comparisons import with_known_comparisons
@@ -41,3 +42,31 @@ def test_comparisons_with_a_byte(function: str, number: int) -> None:
     x = np.array([0, 1, 2, 254, 255] * 4, np.uint8)
     (got,) = run_kernel(text, x, np.zeros(20, bool))
     np.testing.assert_array_equal(got, FUNCTIONS[function](x.astype(int), number))
+
+
+EMPTY = """g (int64 n, int64[M,4] x, int64[4] a) => (int64[4] last, bool[N,4] all) {
+  high = Constant <value = int64 {7}> ()
+  low = Constant <value = int64 {0}> ()
+  none = Constant <value = int64[4] {0, 0, 0, 0}> ()
+  rows = Constant <value = int64[1] {0}> ()
+  last, all = Loop (n, "", a) <body = b (int64 i, bool go, int64[4] s)
+    => (bool on, int64[4] next, bool[4] less) {
+    on = Identity (go)
+    moved = Add (x, s)
+    few = Min (moved, high)
+    least = Max (few, low)
+    most = ReduceMax <keepdims = 0> (least, rows)
+    less = Less (most, none)
+    next = Where (less, most, s)
+  }>
+}"""
+
+
+def test_the_greatest_of_no_elements_is_in_no_range_of_theirs() -> None:
+    text = f'<ir_version: 10, opset_import: ["" : 21]>\n{EMPTY}'
+    eager = InferenceSession(text, SessionOptions(compile="eager"), engines=("jit", "interp"))
+    plain = InferenceSession(text, engines=("interp",))
+    for rows in (2, 0, 2):
+        feeds = {"n": np.array(3), "x": np.zeros((rows, 4), np.int64), "a": np.arange(4)}
+        for got, wanted in zip(eager.run(None, feeds), plain.run(None, feeds), strict=True):
+            np.testing.assert_array_equal(got, wanted)

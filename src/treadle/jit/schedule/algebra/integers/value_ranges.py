@@ -301,8 +301,10 @@ def _of_operands(node: Node, operands: Sequence[Range]) -> Range | None:
     match node.op:
         case Elementwise(function=function) if function in FUNCTIONS:
             return FUNCTIONS[function](*operands)
-        case View() | Reshape() | ScanSlice() | Take() | Gather() | Reduce(function="max" | "min"):
+        case View() | Reshape() | ScanSlice() | Take() | Gather():
             return operands[0]
+        case Reduce(function="max" | "min"):
+            return operands[0] if _reduces_some(node) else None  # that of none is a limit
         case Concat():
             return _union(*operands)
         case Reduce(function="add", axes=axes):
@@ -324,10 +326,15 @@ def _are_whole_of(node: Node, operands: Sequence[Range]) -> bool:
             return not any(a[0] <= 0 <= a[1] and b[0] < 0 for a, b in ((one, other), (other, one)))
         case Elementwise(function=function):
             return function in _OF_FLOATS
-        case Reduce(axes=axes):
-            extents = [node.operands[0].shape[axis] for axis in axes]
-            return all(isinstance(extent, int) and extent for extent in extents)
+        case Reduce():
+            return _reduces_some(node)
     return True
+
+
+def _reduces_some(node: Node) -> bool:
+    """Whether a reduction is surely of one element at least."""
+    extents = [node.operands[0].shape[axis] for axis in op_of(node, Reduce).axes]
+    return all(isinstance(extent, int) and extent for extent in extents)
 
 
 def _wider(dtype: DType, old: Range, new: Range, turn: int) -> Range:
