@@ -318,3 +318,26 @@ def bodies(draw: st.DrawFn) -> str:
 def test_any_concat_is_split(body: str, trips: int) -> None:
     rng = seeded((body, trips))
     check(text(body), feed(rng, trips))
+
+
+def test_halves_of_a_column_at_a_computed_place(rng: np.random.Generator) -> None:
+    """One of them is empty: index 0 is in the other."""
+    known = """g (float[17,1] s, float[n,17,1] x, int64[n] at) => (float[17,1] last) {
+      zero = Constant <value = int64[1] {0}> ()
+      one = Constant <value = int64[1] {1}> ()
+      end = Constant <value = int64[1] {9}> ()
+      half = Constant <value = float {0.5}> ()
+      last = Scan <num_scan_inputs = 2, body = b (float[17,1] c, float[17,1] xi, int64 k)
+        => (float[17,1] next) {
+        at1 = Unsqueeze (k, zero)
+        right = Slice (xi, at1, end, one)
+        left = Slice (xi, zero, at1, one)
+        more = Add (right, half)
+        both = Concat <axis = 1> (more, left)
+        size = Abs (xi)
+        next = Min (size, both)
+      }> (s, x, at)
+    }"""
+    x = rng.uniform(-1, 1, (3, 17, 1)).astype(np.float32)
+    for at in ([1, 1, 1], [0, 1, 0], [1, 0, 1]):
+        check(known, {"s": x[0], "x": x, "at": np.array(at)})

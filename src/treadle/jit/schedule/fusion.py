@@ -33,6 +33,7 @@ from treadle.jit.schedule.nest_size import (
 from treadle.jit.schedule.pipelines import Pipeline, in_pipeline_order
 from treadle.jit.schedule.read_order import ReadOrder, is_own_index_read, readers_first
 from treadle.jit.schedule.storage import Storage, StorageMap
+from treadle.jit.schedule.update_chains import update_chain_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -92,6 +93,7 @@ class _Fusion:
         state_of: Mapping[Node, Node],
     ) -> None:
         self.block, self.storage, self.state_of = block, storage, state_of
+        self.updates = {state: _updates(after, block) for after, state in state_of.items()}
         fused = (node for node in block.nodes if storage.storage_of[node] is Storage.NEST)
         self.is_long = sum(map(emission_weight, fused)) >= MIN_LONG
         self.order = ReadOrder(block, storage)
@@ -155,7 +157,8 @@ class _Fusion:
 
     def _is_free(self, state: Node, nest: list[Node]) -> bool:
         """Whether the memory of a carried array is not read any more after the nest."""
-        held = (state, self.tenant[state]) if state in self.tenant else (state,)
+        held = [state, *([self.tenant[state]] if state in self.tenant else ())]
+        held += [each for each in self.updates[state] if each not in nest]
         return all(self.order.are_over(each, nest) for each in held)
 
     def _tenants(self, nest: list[Node]) -> Mapping[Node, Node]:
@@ -247,6 +250,12 @@ class _Fusion:
         elif self._is_inline(node) and node.home is self.block:
             for operand in node.operands:
                 yield from self._through(operand, is_own_index and is_own_index_read(node, operand))
+
+
+def _updates(after: Node, block: Block) -> list[Node]:
+    """What a block writes into the memory of a carried array before its next value."""
+    links, _ = update_chain_of(after, block)
+    return [each for each in links if each is not after and each.home is block]
 
 
 def _operands(node: Node) -> Iterator[Node]:

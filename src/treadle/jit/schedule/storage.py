@@ -237,7 +237,9 @@ def _is_read_in_pieces(
     the operands again, so none of these is computed.
     """
     own = dict.fromkeys(readers.get(join, ()))
-    if not own or join in results or (join.is_static and join.size <= MAX_SCALARS_PER_VALUE):
+    is_short = join.is_static and join.size <= MAX_SCALARS_PER_VALUE
+    is_short = is_short or join.shape[op_of(join, Concat).axis] == 1  # read at 0, in any operand
+    if not own or join in results or is_short:
         return False
     if any(reader.home is not join.home for reader in own):
         return False

@@ -127,3 +127,45 @@ def test_elimination_stays_in_the_memory_of_the_matrix(rng: np.random.Generator)
     shown = show_schedule(schedule_kernel(made.kernel, TARGET))
     assert "in the memory of carriedarg: scatter" in shown
     assert "in place of carried 0, only from a place on along axis 0, only from" in shown
+
+
+AFTERWARDS = """g (int64 n, float[16,20] a) => (float[16,20] last, {kind} out) {{
+  at = Constant <value = int64[16] {{{positions}}}> ()
+  one = Constant <value = int64[1] {{1}}> ()
+  tall = Unsqueeze (at, one)
+  five = Constant <value = int64 {{5}}> ()
+  most = Constant <value = int64 {{15}}> ()
+  last, out = Loop (n, "", a) <body = b (int64 turn, bool go, float[16,20] x)
+    => (bool on, float[16,20] next, {item} z) {{
+    on = Identity (go)
+    i = Min (turn, most)
+    is_i = Equal (at, i)
+    once = Where (is_i, five, at)
+    is_five = Equal (at, five)
+    order = Where (is_five, i, once)
+    y = Gather <axis = 0> (x, order)
+    below = Greater (tall, i)
+    other = Neg (y)
+    {rest}
+  }}>
+}}"""
+WHOLE, NUMBER = ("float[N,16,20]", "float[16,20]"), ("float[N]", "float")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "rest"),
+    [
+        (WHOLE, "next = Where (below, other, y)\n z = Identity (y)"),
+        (NUMBER, "next = Where (below, other, y)\n d = Sub (next, y)\n"
+         " z = ReduceSum <keepdims = 0> (d)"),
+        (WHOLE, "some = Where (below, other, y)\n row = Gather <axis = 0> (some, i)\n"
+         " more = Add (some, row)\n next = Where (below, more, some)\n z = Identity (y)"),
+    ],
+)  # fmt: skip
+def test_moved_rows_are_read_after_the_next_value(
+    kinds: tuple[str, str], rest: str, rng: np.random.Generator
+) -> None:
+    kind, item = kinds
+    positions = ", ".join(map(str, range(16)))
+    text = AFTERWARDS.format(kind=kind, item=item, rest=rest, positions=positions)
+    check(text, {"n": np.array(4), "a": rng.integers(-9, 9, (16, 20)).astype(np.float32)})

@@ -135,7 +135,7 @@ def _root(node: Node, taken: Mapping[Node, Node]) -> Node:
 
 def _is_stacked(storage: StorageMap, node: Node) -> bool:
     """Whether the nest writes all elements to a stacked output, too."""
-    loops = (each.op for each in storage.readers[node] if isinstance(each.op, Loop))
+    loops = (each.op for each in storage.readers.get(node, ()) if isinstance(each.op, Loop))
     return any(stack.element is node for loop in loops for stack in loop.stacks)
 
 

@@ -91,6 +91,14 @@ def test_others_stay(old: str, new: str) -> None:
     assert with_turned_reductions(kernel) is kernel
 
 
+def test_a_function_that_nothing_reads_is_turned_with_others() -> None:
+    unread = "    %unread: float32[12,20] = neg %all\n"
+    made = with_turned_reductions(kernel_of(SCORES.replace("    %next:", f"{unread}    %next:")))
+    (loop,) = (node.op for node in all_nodes(made.main) if isinstance(node.op, Loop))
+    found = [node.op for node in loop.body.nodes if isinstance(node.op, Reduce)]
+    assert found == [Reduce("max", (0,)), Reduce("min", (0,))]
+
+
 def test_a_matrix_of_the_iteration_stays() -> None:
     text = SCORES.replace("%w: float32[12,20] = input 0", "%ws: float32[9,12,20] = input 0")
     item = "%xi: float32[20] = scan slice along 0 of %x"

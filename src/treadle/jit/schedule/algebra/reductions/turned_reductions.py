@@ -126,7 +126,7 @@ class _Together:
             if kept is not None and not _keeps_order(node, kept):
                 if node in ends or not node.is_static:
                     return False
-                following = [self._reader(node, kept, each) for each in self.readers[node]]
+                following = [self._reader(node, kept, each) for each in self.readers.get(node, ())]
                 if None in following:
                     return False
                 waiting += [each for each in following if each]
