@@ -156,3 +156,43 @@ def test_along_two_axes(rng: np.random.Generator) -> None:
     for i, each in enumerate(x):
         s[i + 1 :, i:] += each[i:]
     np.testing.assert_array_equal(got, s)
+
+
+@pytest.mark.parametrize("start", [-(2**63), 2**62 - 100, 2**63 - 320, 2**40])
+def test_positions_far_from_zero(start: int, rng: np.random.Generator) -> None:
+    text = row("%c: bool[300] = less %at, %k", start=start).replace(
+        "%x: float32[9] = input 1", "%x: float32[9] = input 1\n  %k: int64[] = input 2"
+    )
+    s, x = (rng.integers(-9, 9, n).astype(np.float32) for n in (300, 9))
+    (got,) = run_kernel(text, s, x, np.int64(start + 100))
+    s[:100] += x.sum()
+    np.testing.assert_array_equal(got, s)
+
+
+ANOTHER = """kernel
+  %s0: float32[20,40] = input 0
+  %b: float32[20,40] = input 1
+  %m: float32[] = input 2
+  %k: int64[] = input 3
+  %r = loop length 9 extent 9 carries %s = %s0
+    %i: int64[] = induction variable
+    %s: float32[20,40] = carried 0
+    %late: bool[] = greater %i, %k
+    %other: float32[20,40] = neg %s
+    %v: float32[20,40] = where %late, %other, %s
+    %t: float32[20,40] = add %v, %b
+    %most: float32[] = reduce max over (0, 1) of %t
+    %c: bool[] = greater %m, %most
+    %next: float32[20,40] = where %c, %t, %v
+    yield %next
+  %last: float32[20,40] = result 0 of %r
+  return %last"""
+
+
+def test_a_value_that_equals_what_was_in_the_memory_before(rng: np.random.Generator) -> None:
+    """Another value is there when the next one is written."""
+    s, b = (rng.integers(-9, 9, (20, 40)).astype(np.float32) for _ in range(2))
+    (got,) = run_kernel(ANOTHER, s, b, np.float32(-100), np.int64(100))
+    np.testing.assert_array_equal(got, s)
+    (got,) = run_kernel(ANOTHER, s, b, np.float32(1000), np.int64(100))
+    np.testing.assert_array_equal(got, s + 9 * b)

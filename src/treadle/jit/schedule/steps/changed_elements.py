@@ -9,7 +9,7 @@ holds nothing is known, so it is asked all the same, and a vector may begin befo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -36,6 +36,7 @@ PLACES_TOGETHER = 16
 """Places in a row are moved to multiples of this number: whole vectors."""
 FARTHEST = 2**62
 """Further than any place, and so little that a position can be added."""
+_FARTHEST_START = 2**31
 _WHOLE = frozenset((DType.INT8, DType.INT16, DType.INT32, DType.INT64))
 _PARTS = {True: "from a place on", False: "up to a place"}
 _SWAPPED = {
@@ -102,7 +103,10 @@ def changed_elements(
         return None
     if all(isinstance(extent, int) for extent in shape) and nest.nodes[0].size < _MIN_ELEMENTS:
         return None
-    each = [_of_change(node, _same_memory(node, taken), len(shape)) for node in written]
+    each = [
+        _Change(_same_memory(node, taken), nest, storage, len(shape)).needs(node)
+        for node in written
+    ]
     usable = [need for need in reduce(_either, each) if _is_readable(need, nest, storage)]
     limits = [need for need in usable if isinstance(need, Limit)]
     if found.vector_axis is None:  # all axes as one: only whole rows are left out
@@ -118,13 +122,10 @@ def _is_read_outside(node: Node, nest: Nest, kernel: Kernel, storage: StorageMap
     )
 
 
-def _same_memory(node: Node, taken: Mapping[Node, Node]) -> Collection[Node]:
-    """The values that have been in the memory of a node; of them, only the last is still read."""
-    found: list[Node] = []
-    while node in taken:
-        node = taken[node]
-        found.append(node)
-    return [*found, *(each for each in taken if _root(each, taken) is node)]
+def _same_memory(node: Node, taken: Mapping[Node, Node]) -> frozenset[Node]:
+    """The values that are in the memory of a node, one after the other."""
+    root = _root(node, taken)
+    return frozenset((root, *(each for each in taken if _root(each, taken) is root)))
 
 
 def _root(node: Node, taken: Mapping[Node, Node]) -> Node:
@@ -145,24 +146,38 @@ def _is_readable(found: Needed, nest: Nest, storage: StorageMap) -> bool:
     return number not in nest.nodes and storage.storage_of[number] is not Storage.NEST
 
 
-def _of_change(after: Node, before: Collection[Node], rank: int) -> list[Needed]:
-    """What must be so for an element of a value to differ from that of another; [] if nothing."""
-    match after.op:
-        case Elementwise("where"):
-            condition, *sides = after.operands
-            found = []
-            for side, holds in zip(sides, (True, False), strict=True):
-                if side not in before:
-                    own = _of_change(side, before, rank) if side.shape == after.shape else []
-                    found.append([*own, *_needed(condition, rank, holds=holds)])
-            return reduce(_either, found) if found else []
-        case Elementwise("and" | "or") if after.dtype is DType.BOOL and any(
-            each in before for each in after.operands
-        ):
-            one, other = after.operands
-            mask = other if one in before else one
-            return [*_needed(mask, rank, holds=after.op.function == "or")]
-    return []
+@dataclass(frozen=True, eq=False, slots=True)
+class _Change:
+    """Values in the memory that a nest writes to: what it reads of them is what is there."""
+
+    before: frozenset[Node]
+    nest: Nest
+    storage: StorageMap
+    rank: int
+
+    def needs(self, after: Node) -> list[Needed]:
+        """What must be so for an element of a value to differ from the one there; [] if nothing."""
+        match after.op:
+            case Elementwise("where"):
+                condition, *sides = after.operands
+                found = [
+                    [*self._side(side), *_needed(condition, self.rank, holds=holds)]
+                    for side, holds in zip(sides, (True, False), strict=True)
+                    if side not in self.before
+                ]
+                return reduce(_either, found) if found else []
+            case Elementwise("and" | "or") if after.dtype is DType.BOOL:
+                one, other = after.operands
+                mask = other if one in self.before else one
+                holds = after.op.function == "or"
+                is_kept = not self.before.isdisjoint(after.operands)
+                return [*_needed(mask, self.rank, holds=holds)] if is_kept else []
+        return []
+
+    def _side(self, side: Node) -> list[Needed]:
+        """The same of a value that the nest chooses, if it computes that itself."""
+        is_here = side in self.nest.nodes or self.storage.storage_of[side] is Storage.INLINE
+        return self.needs(side) if is_here and side.shape == self.nest.nodes[0].shape else []
 
 
 def _either(some: Sequence[Needed], others: Sequence[Needed]) -> list[Needed]:
@@ -209,6 +224,8 @@ def _limit(function: str, one: Node, other: Node, rank: int) -> Iterator[Limit]:
     if along is None or not other.is_single or other.dtype not in _WHOLE:
         return
     axis, start = along
+    if abs(start) > _FARTHEST_START:
+        return
     is_next = function in ("greater", "less_equal")
     yield Limit(axis, function.startswith("greater"), other, int(is_next) - start)
 

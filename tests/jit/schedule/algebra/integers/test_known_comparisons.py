@@ -70,3 +70,30 @@ def test_the_greatest_of_no_elements_is_in_no_range_of_theirs() -> None:
         feeds = {"n": np.array(3), "x": np.zeros((rows, 4), np.int64), "a": np.arange(4)}
         for got, wanted in zip(eager.run(None, feeds), plain.run(None, feeds), strict=True):
             np.testing.assert_array_equal(got, wanted)
+
+
+def test_numbers_of_a_program_that_look_like_keys() -> None:
+    """Those behind the keys have more bits than positions have."""
+    numbers = ", ".join(str(2**32 + k) for k in range(20))
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+    g (int64[N,3,20] xs) => (bool[N,3] less) {{
+      bits = Constant <value = int64 {{32}}> ()
+      mask = Constant <value = int64 {{{2**32 - 1}}}> ()
+      many = Constant <value = int64 {{1000}}> ()
+      last = Constant <value = int64[1] {{-1}}> ()
+      behind = Constant <value = int64[20] {{{numbers}}}> ()
+      less = Scan <num_scan_inputs = 1, body = b (int64[3,20] x) => (bool[3] c) {{
+        key = Cast <to = 13> (x)
+        by = Cast <to = 13> (bits)
+        moved = BitShift <direction = "LEFT"> (key, by)
+        front = Cast <to = 7> (moved)
+        whole = BitwiseOr (front, behind)
+        most = ReduceMax <keepdims = 0> (whole, last)
+        place = BitwiseAnd (most, mask)
+        c = Less (place, many)
+      }}> (xs)
+    }}"""
+    xs = np.arange(120).reshape(2, 3, 20)
+    found = [InferenceSession(text, engines=each).run(None, {"xs": xs})[0]
+             for each in (("jit", "interp"), ("interp",))]  # fmt: skip
+    np.testing.assert_array_equal(*found)

@@ -38,7 +38,8 @@ def position_of_extreme(node: Node) -> Node | None:
     while isinstance(found.op, View | Reshape):
         (found,) = found.operands
     packed = packed_keys(found.operands[0]) if isinstance(found.op, Reduce) else None
-    return None if packed is None else packed.positions
+    is_some = bool(found.operands) and found.operands[0].is_static and found.operands[0].size > 0
+    return packed.positions if packed is not None and is_some else None
 
 
 def _is_number(node: Node, number: int) -> bool:

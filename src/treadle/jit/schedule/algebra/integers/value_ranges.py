@@ -40,7 +40,7 @@ from treadle.jit.kernel.ir import (
     op_of,
 )
 from treadle.jit.kernel.traversal import inner_blocks
-from treadle.jit.schedule.algebra.integers.packed_keys import position_of_extreme
+from treadle.jit.schedule.algebra.integers.packed_keys import POSITION_BITS, position_of_extreme
 
 Range = tuple[int, int]
 """The least and the greatest number."""
@@ -196,7 +196,8 @@ class _Analysis:
             case InductionVar():
                 return self._positions(self._loops[node.home])
             case Elementwise("and") if (behind := position_of_extreme(node)) in self.known:
-                return self.known[behind]
+                found = self.known[behind]
+                return found if is_within(found, (0, 2**POSITION_BITS - 1)) else None
         operands = [self.known[each] for each in node.operands if each in self.known]
         return _of_operands(node, operands) if len(operands) == len(node.operands) else None
 
