@@ -120,9 +120,9 @@ class LaneValues:
         access.aliases.mark(stored, buffer.scope)
 
 
-def lane_numbers(count: int) -> Any:
+def lane_numbers(count: int, type_: Any = I64) -> Any:
     """0, 1, 2 ..."""
-    return llvm.Constant(llvm.VectorType(I64, count), list(range(count)))
+    return llvm.Constant(llvm.VectorType(type_, count), list(range(count)))
 
 
 def shifted(builder: FunctionBuilder, vector: Any, first: Any) -> Any:

@@ -19,7 +19,7 @@ from treadle.jit.codegen.element_index import broadcast_index
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index, i64
 from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.llvm_types import I32, I64
-from treadle.jit.codegen.loops.lane_values import LaneValues
+from treadle.jit.codegen.loops.lane_values import LaneValues, lane_numbers
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Elementwise, Node, Reduce, ScanSlice, View, op_of
@@ -190,7 +190,7 @@ def searched_row(context: CodegenContext, node: Node, kept: Sequence[Index], sea
     with w.range(vectors, hints=NOT_VECTORIZED) as number, context.access.scope():
         start = w.least(w.multiply(number, lanes), w.add(extent, -lanes))
         first = w.splat(w.builder.trunc(w.index(start), I32), lanes)
-        best.compare(place([start]), w.builder.add(first, _lane_numbers(lanes)))
+        best.compare(place([start]), w.builder.add(first, lane_numbers(lanes, I32)))
     found = best.packed(place([0]))
     name = f"llvm.vector.reduce.s{op.function}.{i64(found.type)}"
     total = w.builder.call(w.external(name, I64, found.type), [found])
@@ -204,10 +204,6 @@ def _vectors_of(builder: FunctionBuilder, extent: Index, lanes: int) -> Index:
         return vectors
     is_long = builder.builder.icmp_signed(">=", extent, builder.index(lanes))
     return builder.builder.select(is_long, vectors, builder.index(0))
-
-
-def _lane_numbers(lanes: int) -> Any:
-    return llvm.Constant(llvm.VectorType(I32, lanes), list(range(lanes)))
 
 
 def _or_short(

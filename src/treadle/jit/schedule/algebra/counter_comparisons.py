@@ -9,10 +9,11 @@ from treadle.jit.kernel.ir import Constant, Elementwise, Loop, Node, Number, Res
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.schedule.algebra.counters import Counter, Counters, counter_of
 
-_OPPOSITE = {
+OPPOSITE = {
     "less": "greater_equal", "greater": "less_equal", "less_equal": "greater",
     "greater_equal": "less",
 }  # fmt: skip
+"""The comparison that holds where another one fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ def comparisons(
         case Elementwise("and") if holds:
             first, second = (comparisons(each, loop, known) for each in node.operands)
             return None if first is None or second is None else [*first, *second]
-        case Elementwise(function) if function in _OPPOSITE:
-            return _compared(function if holds else _OPPOSITE[function], node, loop, known)
+        case Elementwise(function) if function in OPPOSITE:
+            return _compared(function if holds else OPPOSITE[function], node, loop, known)
     return None
 
 

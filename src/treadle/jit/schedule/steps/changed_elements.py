@@ -26,6 +26,7 @@ from treadle.jit.kernel.ir import (
     Reshape,
     View,
 )
+from treadle.jit.schedule.algebra.counter_comparisons import OPPOSITE
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.parallelism import Parallelism
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -42,10 +43,6 @@ _PARTS = {True: "from a place on", False: "up to a place"}
 _SWAPPED = {
     "less": "greater", "greater": "less", "less_equal": "greater_equal",
     "greater_equal": "less_equal",
-}  # fmt: skip
-_OPPOSITE = {
-    "less": "greater_equal", "greater_equal": "less", "less_equal": "greater",
-    "greater": "less_equal",
 }  # fmt: skip
 
 
@@ -212,8 +209,8 @@ def _needed(condition: Node, rank: int, *, holds: bool) -> Iterator[Needed]:
         case Elementwise("equal" | "not_equal") if (condition.op.function == "equal") == holds:
             for function in ("less_equal", "greater_equal"):
                 yield from _limit(function, read[0], read[1], rank)
-        case Elementwise(function) if function in _OPPOSITE:
-            yield from _limit(function if holds else _OPPOSITE[function], read[0], read[1], rank)
+        case Elementwise(function) if function in OPPOSITE:
+            yield from _limit(function if holds else OPPOSITE[function], read[0], read[1], rank)
 
 
 def _limit(function: str, one: Node, other: Node, rank: int) -> Iterator[Limit]:
