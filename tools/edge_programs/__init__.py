@@ -12,6 +12,7 @@
     apart       products that no later iteration waits for, before and behind what is carried
     clusters    rows of a matrix, compared with a few that are carried and gathered by these
     positions   arrays that are changed behind a place, before it, or at it
+    arrays      several arrays, changed in part, in branches and loops, exchanged and stacked
     turned      carried matrices that products read transposed, and outer products change
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
@@ -42,6 +43,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tools.edge_programs.apart import apart
+from tools.edge_programs.arrays import arrays
 from tools.edge_programs.clusters import clusters
 from tools.edge_programs.counters import counted, indexed, picked
 from tools.edge_programs.iterations import ended, maps, resized, windows
@@ -68,7 +70,7 @@ FAMILIES: Mapping[str, Family] = {
     "registers": registers, "panels": panels, "narrow": narrow, "whole": whole_floats,
     "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
     "shifts": shifts, "masked": masked, "apart": apart, "turned": turned,
-    "clusters": clusters, "positions": positions,
+    "clusters": clusters, "positions": positions, "arrays": arrays,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 
