@@ -21,6 +21,7 @@ MASKED = """kernel
     %s: float32[4] = carried 0
     %t: float32[4] = carried 1
     %c: bool[] = less %i, %m
+    %d: bool[4] = less %t, %s
     %a: float32[4] = tanh %s
     %b: float32[4] = add %t, %s
     %2 = if %c
@@ -52,6 +53,7 @@ def test_the_loop_ends_where_the_mask_does() -> None:
         ("where %c, %b, %t", "add %b, %t"),
         ("      yield %s", "      %g: float32[4] = neg %s\n      yield %g"),
         ("    yield %next, %last", "    yield %next, %last\n    stack %a along 0"),
+        ("where %c, %b, %t", "where %d, %b, %t"),  # another condition, of each element
         ("    %a:", "    %u: bool[] = guard %c\n    %a:"),  # it may fail in any iteration
     ],
 )

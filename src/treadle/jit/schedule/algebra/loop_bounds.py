@@ -62,13 +62,11 @@ def _bounded(node: Node, op: Loop) -> _Bounded | None:
     is_plain = op.has_trip and op.is_counted and op.length is None and op.extent is not None
     if not is_plain or op.stacks or not op.states:
         return None
-    conditions = {_condition(after) for after in op.nexts} - {None}
-    if len(conditions) != 1:
-        return None
-    (condition,) = conditions
-    assert condition is not None
     pairs = zip(op.states, op.nexts, strict=True)
-    if not all(after is state or _keeps(after, state) for state, after in pairs):
+    changed = [(state, after) for state, after in pairs if after is not state]
+    conditions = {_condition(after) for _, after in changed}
+    condition = conditions.pop() if len(conditions) == 1 else None
+    if condition is None or not all(_keeps(after, state) for state, after in changed):
         return None
     limits = comparisons(condition, op, {})
     if not limits or not all(map(ends, limits)):
