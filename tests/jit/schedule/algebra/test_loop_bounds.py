@@ -8,6 +8,7 @@ import pytest
 from tests.jit.kernel_text import kernel_of
 from tests.jit.native import check
 from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.kernel.verifier import verify_kernel
 from treadle.jit.schedule.algebra.loop_bounds import with_tight_bounds
 
 MASKED = """kernel
@@ -60,6 +61,36 @@ def test_the_loop_ends_where_the_mask_does() -> None:
 def test_loops_that_need_their_other_iterations_stay(old: str, new: str) -> None:
     kernel = kernel_of(MASKED.replace(old, new))
     assert with_tight_bounds(kernel) is kernel
+
+
+OPEN = """kernel
+  %n: int64[] = input 0
+  %m: int64[] = input 1
+  %x: float32[d2_0] = input 2
+  %zero: int64[] = constant 0
+  %e as e0: int64[] = max %n, %zero
+  %1 = loop trip %n extent e0 carries %s = %x
+    %i: int64[] = induction variable
+    %d as e1: int64[] = dim 0 of value 0
+    %s: float32[e1] = carried 0
+    %c: bool[] = less %i, %m
+    %2 = if %c
+      %f: float32[e1] = tanh %s
+      yield %f
+    else
+      yield %s
+    %k as e2: int64[] = dim 0 of value 0 of %2
+    %next: float32[e2] = result 0 of %2
+    yield %next
+  %l as e3: int64[] = dim 0 of value 0 of %1
+  %y: float32[e3] = result 0 of %1
+  return %y"""
+
+
+def test_extents_of_a_choice_are_those_of_its_side() -> None:
+    made = with_tight_bounds(kernel_of(OPEN))
+    verify_kernel(made)
+    assert "if" not in show_kernel(made)
 
 
 STEPS = """g (int64 n, int64 m, float[4] x) => (float[4] y, float[4] z) {

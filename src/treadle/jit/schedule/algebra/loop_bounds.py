@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from treadle.jit.kernel.dce import may_fail
 from treadle.jit.kernel.ir import (
     Branch,
+    DimOf,
     Elementwise,
     Kernel,
     Loop,
@@ -43,7 +44,7 @@ def with_tight_bounds(kernel: Kernel) -> Rules | None:
             writer = _Writer(found)
             return {
                 Loop: writer.loop, Branch: writer.branch, Result: writer.result,
-                Elementwise: writer.choice,
+                Elementwise: writer.choice, DimOf: writer.extent,
             }  # fmt: skip
     return None
 
@@ -157,6 +158,13 @@ class _Writer:
             return copied(rebuild, node)
         made = rebuild.nodes[op_of(source, Branch).then_results[op_of(node, Result).number]]
         return rebuild.builder.reshape(made, rebuild.shape(node))
+
+    def extent(self, rebuild: Rebuild, node: Node) -> Node:
+        """An extent of a result of that side; others are copied."""
+        if not node.operands or not self._decides(node.operands[0]):
+            return copied(rebuild, node)
+        op, side = op_of(node, DimOf), op_of(node.operands[0], Branch).then_results
+        return rebuild.builder.dim(rebuild.nodes[side[op.number]].shape[op.axis])
 
     def choice(self, rebuild: Rebuild, node: Node) -> Node:
         """What is chosen; other functions are copied."""
