@@ -30,17 +30,20 @@
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
     whole       floats that are whole numbers, counted, beside -0, NaN and large ones
 
-Numbers of float32 are whole and small, so that every order of sums gives the same bits. Extents are
-declared or open; loops run 0, 1, 2 or more times.
+Numbers of float32 are whole and small, so that every order of sums gives the same bits; a quarter of
+the programs has double, int32 or int64 in place of float32. Extents are declared or open; loops run
+0, 1, 2 or more times.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
 
 from tools.edge_programs.apart import apart
 from tools.edge_programs.arrays import arrays
@@ -73,6 +76,9 @@ FAMILIES: Mapping[str, Family] = {
     "clusters": clusters, "positions": positions, "arrays": arrays,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
+_OTHER_TYPES = {"double": np.float64, "int32": np.int32, "int64": np.int64}
+_OF_FLOATS = ("registers", "whole")
+"""Families with operators that whole numbers do not have."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,23 @@ def edge_program(seed: int) -> EdgeProgram:
     given = ", ".join(_declared(name, value, chance) for name, value in feeds.items())
     made = ", ".join(_open(name, kind) for name, kind in results.items())
     body = f"g ({given}) => ({made}) {{{CONSTANTS}\n  {lines}\n}}"
-    return EdgeProgram(family, HEAD + body, feeds)
+    program = EdgeProgram(family, HEAD + body, feeds)
+    if chance.random() < 0.75:
+        return program
+    return _of_type(program, "double" if family in _OF_FLOATS else chance.choice([*_OTHER_TYPES]))
+
+
+def _of_type(program: EdgeProgram, word: str) -> EdgeProgram:
+    """The program with another element type in place of float32."""
+    element = np.dtype(_OTHER_TYPES[word])
+    code = onnx.helper.np_dtype_to_tensor_dtype(element)
+    text = re.sub(r"\bfloat\b", word, program.text).replace("to = 1>", f"to = {code}>")
+    text = text if element.kind == "f" else text.replace("{0.5}", "{1}")
+    feeds = {
+        name: value.astype(element) if value.dtype == np.float32 else value
+        for name, value in program.feeds.items()
+    }
+    return EdgeProgram(program.family, text, feeds)
 
 
 def _open(name: str, kind: int | tuple[str, int]) -> str:
