@@ -30,8 +30,8 @@
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
     whole       floats that are whole numbers, counted, beside -0, NaN and large ones
 
-Numbers of float32 are whole and small, so that every order of sums gives the same bits; a quarter of
-the programs has double, int32 or int64 in place of float32. Extents are declared or open; loops run
+Numbers of float32 are whole and small, so that every order of sums gives the same bits; a quarter
+of the programs has double, int32 or int64 in place of float32. Extents are declared or open; loops run
 0, 1, 2 or more times.
 """
 
