@@ -31,8 +31,8 @@
     whole       floats that are whole numbers, counted, beside -0, NaN and large ones
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits; a quarter
-of the programs has double, int32 or int64 in place of float32. Extents are declared or open; loops run
-0, 1, 2 or more times.
+of the programs has double, int32 or int64 in place of float32. Extents are declared or open; loops
+run 0, 1, 2 or more times.
 """
 
 from __future__ import annotations
