@@ -93,6 +93,10 @@ class ScalarFunction:
         """Whether its code is long: unrolled for many elements, it takes seconds to compile."""
         return self.cost.weight > 1
 
+    def has_long_code(self, dtype: DType) -> bool:
+        """Whether its code for results of a type is long, and of vectors takes much less time."""
+        return self.is_expensive and (dtype is not DType.FLOAT64 or self.has_float64_code)
+
     def is_reorderable(self, dtype: DType) -> bool:
         """Whether operands of this type give the same bits in every order."""
         return self.is_associative and not (self.rounds and is_float(dtype))

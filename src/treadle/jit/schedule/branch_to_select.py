@@ -1,62 +1,112 @@
-"""Turns a branch with few cheap scalar functions on both sides into selects.
+"""Turns a branch with few scalar functions on both sides into selects.
 
-A loop whose If acts as a Where then has a single block, as loop strategies require.
+    if c: y = f(x)
+    else: y = g(x)              =        y = f(x) if c else g(x)
+
+A loop whose If acts as a Where then has a single block, as loop strategies require. Long functions
+are computed for both sides only where no later iteration waits for them: iterations compute them in
+vectors then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from treadle.jit.kernel.ir import Branch, Elementwise, Kernel, Node, Result, View, op_of
+from treadle.jit.kernel.element_types import is_float
+from treadle.jit.kernel.ir import (
+    Block,
+    Branch,
+    CarriedArg,
+    Elementwise,
+    InductionVar,
+    Kernel,
+    Loop,
+    Node,
+    Result,
+    ScanSlice,
+    View,
+    op_of,
+)
 from treadle.jit.kernel.rebuild import Rebuild, write_branch
 from treadle.jit.kernel.rewrite import Rules, rewrite_pass
-from treadle.jit.kernel.scalar_functions import FUNCTIONS, INSTRUCTIONS
-from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.kernel.traversal import all_nodes, loops_by_body, reads_of, with_inside
 
-_MAX_NODES = 4
-"""The number of functions on both sides together, and of results."""
+_MAX_NODES, _MAX_LONG = 8, 4
+"""The number of functions on both sides together, and of long ones; and of results."""
 
 
 @rewrite_pass
 def with_selects(kernel: Kernel) -> Rules | None:
     """The kernel with selects for its small branches; itself if it has none."""
-    if not any(_is_small(node) for node in all_nodes(kernel.main)):
+    nodes = all_nodes(kernel.main)
+    bodies = loops_by_body(nodes)
+    branches = [node for node in nodes if isinstance(node.op, Branch)]
+    small = {node for node in branches if _is_small(node, bodies.get(node.home))}
+    if not small:
         return None
-    writer = _Selects()
+    writer = _Selects(small)
     return {Branch: writer.branch, Result: writer.result}
 
 
-def _is_small(node: Node) -> bool:
-    op = node.op
-    if not isinstance(op, Branch) or not 0 < len(op.then_results) <= _MAX_NODES:
+def _is_small(node: Node, loop: Node | None) -> bool:
+    """Whether both sides may be computed; `loop` is the one whose body the branch is in."""
+    op = op_of(node, Branch)
+    if not 0 < len(op.then_results) <= _MAX_NODES:
         return False
     inside = [*op.then.nodes, *op.otherwise.nodes]
+    functions = [FUNCTIONS[each.op.function] for each in inside if isinstance(each.op, Elementwise)]
+    long = sum(function.is_expensive for function in functions)
     results = zip(op.then_results, op.otherwise_results, strict=True)
     return (
-        sum(isinstance(each.op, Elementwise) for each in inside) <= _MAX_NODES
+        len(functions) <= _MAX_NODES
         and all(map(_is_plain, inside))
         and all(one.is_single and one.shape == other.shape for one, other in results)
+        and (long == 0 or (long <= _MAX_LONG and loop is not None and _may_wait(node, loop)))
     )
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node is one cheap function or select of scalars that cannot fail."""
+    """Whether a node is one function or select of scalars that cannot fail."""
     if not node.is_single:
         return False
     if isinstance(node.op, Elementwise):
-        return FUNCTIONS[node.op.function].cost is INSTRUCTIONS
+        function = FUNCTIONS[node.op.function]
+        has_vectors = is_float(node.dtype) and function.has_long_code(node.dtype)
+        return has_vectors or not function.is_expensive
     return isinstance(node.op, View)
+
+
+def _may_wait(branch: Node, loop: Node) -> bool:
+    """Whether iterations of numbers compute a branch, and none waits for it."""
+    op = op_of(loop, Loop)
+    plain = (CarriedArg, InductionVar, ScanSlice, Elementwise, View, Branch, Result)
+    is_plain = all(isinstance(each.op, plain) and each.is_single for each in op.body.nodes)
+    return is_plain and op.is_counted and branch not in _read_for(op.body, op.nexts)
+
+
+def _read_for(body: Block, ends: Collection[Node]) -> set[Node]:
+    """The nodes of a body that these are computed from, also in the blocks of its nodes."""
+    found, waiting = set[Node](), list(ends)
+    while waiting:
+        node = waiting.pop()
+        if node not in found and node.home is body:
+            found.add(node)
+            waiting += reads_of(with_inside(node))
+    return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Selects:
-    """The rules; `chosen` are the results of branches that became selects."""
+    """The rules; `chosen` are the results of the `small` branches, which became selects."""
 
+    small: Collection[Node]
     chosen: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
 
     def branch(self, rebuild: Rebuild, node: Node) -> Node:
         """The nodes of both sides, and the selects; unchanged if it is large."""
-        if not _is_small(node):
+        if node not in self.small:
             return write_branch(rebuild, node)
         op, (condition,) = op_of(node, Branch), rebuild.operands(node)
         rebuild.write(op.then)

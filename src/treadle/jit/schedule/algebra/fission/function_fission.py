@@ -78,12 +78,10 @@ def _is_of_numbers(node: Node, op: Loop) -> bool:
 
 
 def _is_long(node: Node) -> bool:
-    """Whether a function has long code, of which vectors take much less time."""
+    """Whether a node is a function with long code."""
     if not isinstance(node.op, Elementwise):
         return False
-    function = FUNCTIONS[node.op.function]
-    has_code = node.dtype is not DType.FLOAT64 or function.has_float64_code
-    return function.is_expensive and has_code
+    return FUNCTIONS[node.op.function].has_long_code(node.dtype)
 
 
 def _has_long(node: Node, body: Block) -> bool:

@@ -1,0 +1,110 @@
+"""Branches with few scalar functions become selects, and where nothing waits for them, long ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.jit.kernel_text import kernel_of
+from tests.jit.native import check
+from treadle.jit.kernel.printer import show_kernel
+from treadle.jit.kernel.verifier import verify_kernel
+from treadle.jit.schedule.branch_to_select import with_selects
+
+BRANCH = """kernel
+  %n: int64[] = input 0
+  %x: float32[] = input 1
+  %zero: int64[] = constant 0
+  %e as e0: int64[] = max %n, %zero
+  %1 = loop trip %n extent e0 carries %s = %x
+    %s: float32[] = carried 0
+    %c: bool[] = less %s, %x
+    %2 = if %c
+      %a: float32[] = mul %s, %x
+      yield %a
+    else
+      yield %s
+    %v: float32[] = result 0 of %2
+    %next: float32[] = add %s, %x
+    yield %next
+    stack %v along 0
+  %y: float32[e0] = result 1 of %1
+  return %y"""
+
+
+@pytest.mark.parametrize("function", ["mul %s, %x", "pow %s, %x", "exp %s"])
+def test_no_later_iteration_waits(function: str) -> None:
+    made = with_selects(kernel_of(BRANCH.replace("mul %s, %x", function)))
+    verify_kernel(made)
+    assert "if" not in show_kernel(made)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("add %s, %x", "add %s, %v"),
+        ("    %next:", "    %d: bool[] = less %x, %v\n    %next:"),
+    ],
+)
+def test_later_iterations_wait(old: str, new: str) -> None:
+    text = BRANCH.replace("mul %s, %x", "exp %s").replace(old, new)
+    text = text.replace("add %s, %x\n", "where %d, %x, %s\n") if "%d" in text else text
+    kernel = kernel_of(text)
+    assert with_selects(kernel) is kernel
+
+
+def test_another_branch_reads_it_for_the_next_value() -> None:
+    text = BRANCH.replace("mul %s, %x", "exp %s").replace(
+        "    %next: float32[] = add %s, %x\n",
+        "    %3 = if %c\n      %b: float32[] = add %v, %x\n      %f: float32[] = tanh %b\n"
+        "      yield %f\n    else\n      yield %s\n    %next: float32[] = result 0 of %3\n",
+    )
+    kernel = kernel_of(text)
+    assert with_selects(kernel) is kernel
+
+
+def test_long_functions_outside_of_loops_stay() -> None:
+    kernel = kernel_of("""kernel
+  %x: float32[] = input 0
+  %c: bool[] = less %x, %x
+  %1 = if %c
+    %a: float32[] = exp %x
+    yield %a
+  else
+    yield %x
+  %y: float32[] = result 0 of %1
+  return %y""")
+    assert with_selects(kernel) is kernel
+
+
+COMPRESSOR = """g (float[N] x, float limit) => (float last, float[M] y) {
+  start = Constant <value = float {0}> ()
+  last, y = Scan <num_scan_inputs = 1, body = f (float s, float xi) => (float next, float yi) {
+    quick = Constant <value = float {0.7}> ()
+    slow = Constant <value = float {0.99}> ()
+    one = Constant <value = float {1}> ()
+    power = Constant <value = TYPE {0.75}> ()
+    level = Abs (xi)
+    rises = Greater (level, s)
+    next = If (rises) <then_branch = a () => (float up) { d = Sub (s, level)
+        e = Mul (d, quick)  up = Add (level, e) },
+      else_branch = b () => (float down) { f = Sub (s, level)
+        g = Mul (f, slow)  down = Add (level, g) }>
+    is_loud = Greater (next, limit)
+    gain = If (is_loud) <then_branch = c () => (float less) { q = Div (limit, next)
+        less = Pow (q, power) }, else_branch = d () => (float same) { same = Identity (one) }>
+    yi = Mul (xi, gain)
+  }> (start, x)
+}"""
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_functions_that_only_some_iterations_compute(element: str, rng) -> None:
+    kind = np.float32 if element == "float" else np.float64
+    feeds = [
+        {"x": rng.normal(size=count).astype(kind), "limit": np.array(limit, kind)}
+        for count in (0, 1, 100, 3000) for limit in (0.0, 0.5, -1.0, np.nan)
+    ]  # fmt: skip
+    text = COMPRESSOR.replace("TYPE", "float").replace("float", element)
+    with np.errstate(all="ignore"):
+        check(text, *feeds)
