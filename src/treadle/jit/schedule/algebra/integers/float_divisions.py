@@ -2,9 +2,10 @@
 
     x div d   =  trunc(x / d)                    x mod d   =  x - floor(x / d) * d
 
-Vectors have no division of whole numbers, and of floats they have one. The quotient is exact: the
-numbers have so few bits that x / d, if it is no whole number, is further from one than it is
-rounded. Declines where ranges do not say that the divisor is positive, and the numbers small.
+Vectors have no division of whole numbers, and of floats they have one. The quotient is exact: x has
+so few bits that x / d, if it is no whole number, is further from one than it is rounded; if d has
+more bits than floats have, x / d is less than a half. Declines where ranges do not say that the
+divisor is positive, and the numbers small.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _type(node: Node, ranges: Ranges) -> DType | None:
     number, divisor = (ranges.get(each) for each in node.operands)
     if number is None or divisor is None or divisor[0] <= 0:
         return None
-    most = max(abs(number[0]), abs(number[1])) + divisor[1]
+    most = max(abs(number[0]), abs(number[1]))
     return next((dtype for dtype, bound in _EXACT if most < bound), None)
 
 

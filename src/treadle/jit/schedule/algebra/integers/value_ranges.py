@@ -56,6 +56,8 @@ _WHOLE: Mapping[DType, int] = {DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
 """The number up to which a type of floats has all whole numbers."""
 _OF_FLOATS = frozenset(("abs", "add", "cast", "max", "min", "mul", "sub", "where"))
 """Functions that give whole floats of whole floats."""
+_MOST_ELEMENTS, _MOST_ITERATIONS = 2**47, 2**62
+"""More elements than an array has, and more iterations than a loop runs."""
 _UNIONS, _ROUNDS = 2, 8
 """How often bounds grow by what an iteration adds, and how often in all."""
 
@@ -192,7 +194,7 @@ class _Analysis:
             case Result(number=number):
                 return self._ends.get((node.operands[0], number))
             case Iota():
-                return self._below(node.shape[0])
+                return self._below(node.shape[0], _MOST_ELEMENTS)
             case InductionVar():
                 return self._positions(self._loops[node.home])
             case Elementwise("and") if (behind := position_of_extreme(node)) in self.known:
@@ -206,16 +208,17 @@ class _Analysis:
         loop = op_of(node, Loop)
         extent = loop.extent if loop.length is None else loop.length
         if extent is not None or not loop.has_trip:
-            return self._below(extent)
+            return self._below(extent, _MOST_ITERATIONS)
         trips = self.known.get(node.operands[0])
-        return None if trips is None else (0, max(trips[1] - 1, 0))
+        return 0, _MOST_ITERATIONS if trips is None else max(trips[1] - 1, 0)
 
-    def _below(self, extent: Number | None) -> Range | None:
-        """The range of positions below an extent."""
+    def _below(self, extent: Number | None, most: int) -> Range:
+        """The range of positions below an extent, which is not more than `most`."""
         if isinstance(extent, int):
             return 0, max(extent - 1, 0)
         source = None if extent is None else extent.source
-        return None if source not in self.known else (0, max(self.known[source][1] - 1, 0))
+        known = self.known.get(source, (0, most)) if source is not None else (0, most)
+        return 0, max(min(known[1], most) - 1, 0)
 
     def _write_loop(self, node: Node, op: Loop) -> None:
         """Find bounds of the carried values that hold before and after every iteration."""
