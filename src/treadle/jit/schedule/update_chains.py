@@ -1,14 +1,17 @@
 """Update chains: from the old value of a carried array to its next one.
 
-A chain leads through Scatters, inner loops that carry the array, and branches whose sides both
-update it or return it unchanged; a side may also compute all of its elements anew. Each link may
-reuse the memory of the link before it once all readers of that have run.
+A chain leads through Scatters, functions of a scattered array, inner loops that carry the array, and
+branches whose sides both update it or return it unchanged; a side may also compute all of its
+elements anew. Each link may reuse the memory of the link before it once all readers of that have
+run.
 """
 
 from __future__ import annotations
 
 from treadle.jit.kernel.ir import Block, Branch, Elementwise, Loop, Node, Result, Scatter
 
+_MAX_FUNCTIONS = 4
+"""The functions of functions between a Scatter and the next value."""
 UpdateChain = tuple[tuple[Node, ...], Node]
 
 
@@ -42,8 +45,8 @@ def link_of(node: Node) -> UpdateChain | None:
     """
     if isinstance(node.op, Scatter):
         return (), node.operands[0]
-    if node.op == Elementwise("where"):
-        base = _kept_side(node)
+    if isinstance(node.op, Elementwise):
+        base = _changed_operand(node)
         return None if base is None else ((), base)
     if not isinstance(node.op, Result):
         return None
@@ -66,13 +69,14 @@ def link_of(node: Node) -> UpdateChain | None:
     return None
 
 
-def _kept_side(choice: Node) -> Node | None:
-    """The side of a choice that is an array with elements written to it; None if none is."""
-    for side in choice.operands[1:]:
-        is_own = side.shape == choice.shape and side.home is choice.home
-        is_choice = is_own and side.op == Elementwise("where")
-        if is_own and (isinstance(side.op, Scatter) or (is_choice and _kept_side(side))):
-            return side
+def _changed_operand(node: Node, steps: int = _MAX_FUNCTIONS) -> Node | None:
+    """The operand of a function that is an array with elements written to it; None if none is."""
+    like = (node.shape, node.dtype, node.home)
+    alike = [each for each in node.operands if (each.shape, each.dtype, each.home) == like]
+    for each in dict.fromkeys(alike):
+        is_function = isinstance(each.op, Elementwise) and steps > 1
+        if isinstance(each.op, Scatter) or (is_function and _changed_operand(each, steps - 1)):
+            return each
     return None
 
 

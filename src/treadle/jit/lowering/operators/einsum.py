@@ -127,7 +127,8 @@ def _product(
 
     a = shaped(first, ours, rows, inner)
     c = shaped(second, theirs, inner, columns)
-    c = packed(builder, c) if len(c.shape) > 2 else c
+    if inner and len(c.shape) > 2 and c is not second:
+        c = packed(builder, c)
     made = product(builder, a, c) if inner else builder.map("mul", a, c)
     result = batch + rows + columns
     return builder.reshape(made, [extents[letter] for letter in result]), result
