@@ -158,3 +158,24 @@ def test_columns_of_a_matrix_are_searched_one_by_one(rng: np.random.Generator) -
     feeds = {"xs": numbers(rng, 4, 17, 64), "a": np.zeros((64, 17), np.float32)}
     assert "positions" not in shown(model, feeds)
     check(model, feeds)
+
+
+BOTH = """g (float[T,{shape}] xs) => (int64[T,R] least, int64[T,S] most, int64[T,U] last) {{
+    least, most, last = Scan <num_scan_inputs = 1, body = b (float[{shape}] x)
+      => (int64[{kept}] i, int64[{kept}] j, int64[{kept}] k) {{
+        i = ArgMin <axis = {axis}, keepdims = 0> (x)
+        j = ArgMax <axis = {axis}, keepdims = 0> (x)
+        k = ArgMax <axis = {axis}, keepdims = 0, select_last_index = 1> (x)
+      }}> (xs)
+  }}"""
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(5, 300), (3, 17), (70, 40), (300, 8)])
+def test_several_of_the_same_elements(
+    axis: int, shape: tuple[int, int], rng: np.random.Generator
+) -> None:
+    kept, extents = shape[1 - axis], ",".join(map(str, shape))
+    text = BOTH.format(shape=extents, kept=kept, axis=axis).replace("T,R", f"T,{kept}")
+    text = text.replace("T,S", f"T,{kept}").replace("T,U", f"T,{kept}")
+    check(text, {"xs": numbers(rng, 4, *shape)}, {"xs": rng.normal(size=(4, *shape)).astype("f")})

@@ -54,7 +54,7 @@ class _Row(LaneValues):
         access = self.context.access
         if axis is None or node.shape[axis] == 1:
             return self.many(access.read(node, index))
-        if access.storage_of(node) is not Storage.INLINE:
+        if access.storage_of(node) is not Storage.INLINE and not self._is_of_known(node):
             return self.loaded(access.buffer(node), index)
         along = row_axes(node, axis)
         assert along is not None, f"{type(node.op).__name__} has no rows"
@@ -65,6 +65,12 @@ class _Row(LaneValues):
         dtypes = tuple(operand.dtype for operand in node.operands)
         builder = self.context.builder
         return functions.apply(builder, node.op.function, dtypes, node.dtype, *values)
+
+    def _is_of_known(self, node: Node) -> bool:
+        """Whether it is a function of known elements, at whose own index others are in memory."""
+        return isinstance(node.op, Elementwise) and any(
+            each in self.known or self._is_of_known(each) for each in node.operands
+        )
 
     def _indices(self, node: Node, index: Place) -> list[Any]:
         """The index in each operand."""
