@@ -83,7 +83,10 @@ def _write_positions(lines: Lines, shape: tuple[int, ...]) -> None:
 
 def _changed(body: Lines, known: _Arrays, value: str, depth: int = 0) -> str:
     """The array with other elements: where a condition holds, in a row, or in a branch or loop."""
-    form = body.chance.choice(("where", "where", "where", "row", "row", "branch", "loop"))
+    forms = ["where", "where", "where", "row", "row", "branch", "loop"]
+    form = body.chance.choice([*forms, *["column"] * (len(known.shape) > 1)])
+    if form == "column":
+        return _in_columns(body, known, value)
     if form == "row":
         row = body.add(f"Gather <axis = 0> ({body.chance.choice(known.names)}, row)")
         if body.chance.random() < 0.5:
@@ -100,6 +103,24 @@ def _changed(body: Lines, known: _Arrays, value: str, depth: int = 0) -> str:
         other = body.add(f"Where ({_condition(body, known)}, {other}, {last})")
     sides = (other, value) if body.chance.random() < 0.65 else (value, other)
     return body.add(f"Where ({condition}, {', '.join(sides)})")
+
+
+def _in_columns(body: Lines, known: _Arrays, value: str) -> str:
+    """The array with another row of its transpose, or with two that may be the same one."""
+    chance, turned = body.chance, body.add(f"Transpose ({value})")
+    extent = body.add(f"Constant <value = int64[1] {{{known.shape[-1]}}}> ()")
+    places = [body.add(f"Mod ({body.add('Unsqueeze (i, zero)')}, {extent})")]
+    if chance.random() < 0.5:
+        further = body.add(f"Add ({places[0]}, {chance.choice(('zero', 'one', 'two'))})")
+        places.append(body.add(f"Mod ({further}, {extent})"))
+    rows = [body.add(f"Gather <axis = 0> ({turned}, {place})") for place in places]
+    rows = [body.bounded(body.add(f"Sub ({row}, {chance.choice(rows)})")) for row in rows]
+    rows[0] = body.add(f"Neg ({rows[0]})")
+    place = body.add(f"Concat <axis = 0> ({', '.join(places)})")
+    place = body.add(f"Unsqueeze ({place}, one)")
+    row = body.add(f"Concat <axis = 0> ({', '.join(rows)})")
+    made = body.add(f"ScatterND ({turned}, {place}, {row})")
+    return body.add(f"Transpose ({made})")
 
 
 def _other(body: Lines, known: _Arrays, value: str) -> str:

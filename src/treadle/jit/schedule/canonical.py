@@ -83,6 +83,7 @@ from treadle.jit.schedule.algebra.reductions.window_reductions import with_windo
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
 from treadle.jit.schedule.algebra.shift_registers import with_shift_registers
 from treadle.jit.schedule.algebra.swapped_rows import with_swapped_rows
+from treadle.jit.schedule.algebra.turned_scatters import with_turned_scatters
 from treadle.jit.schedule.algebra.turned_updates import with_turned_updates
 from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
@@ -97,11 +98,11 @@ _PASSES = (
     with_equal_extents, with_live_carried_values, with_items_of_sources,
     with_induction_variables, with_initial_values,
     with_tight_bounds, with_joined_states, with_rerolled_loops, with_stacked_outputs,
-    with_contractions, with_row_products, with_whole_choices, with_conditional_scatters,
-    with_swapped_rows, with_known_comparisons, with_narrow_numbers, with_remainder_tests,
-    with_float_divisions, with_row_reductions, with_window_reductions, with_joint_extremes,
-    with_turned_reductions, with_selects, with_columns_apart, with_turned_updates,
-    with_simple_carried_values, with_rerolled_loops,
+    with_contractions, with_row_products, with_whole_choices, with_turned_scatters,
+    with_conditional_scatters, with_swapped_rows, with_known_comparisons, with_narrow_numbers,
+    with_remainder_tests, with_float_divisions, with_row_reductions, with_window_reductions,
+    with_joint_extremes, with_turned_reductions, with_selects, with_columns_apart,
+    with_turned_updates, with_simple_carried_values, with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers,

@@ -347,13 +347,13 @@ def _reads_often(reader: Node, node: Node) -> bool:
 
 
 def stored_transpose(product: Node) -> Node | None:
-    """The input whose rows are the columns of the right operand; None if it must be transposed.
+    """The matrix whose rows are the columns of the right operand; None if it must be transposed.
 
     Few rows times a transposed input are dot products with its rows. With more rows, and for a
     constant, which is transposed once, a transposed copy is faster.
     """
     right = product.operands[1]
-    if not isinstance(right.op, View) or not isinstance(right.operands[0].op, Input):
+    if not isinstance(right.op, View) or not isinstance(right.operands[0].op, Input | CarriedArg):
         return None
     if product.dtype not in _DOT_DTYPES or not (product.is_static and right.is_static):
         return None

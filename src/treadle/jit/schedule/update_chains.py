@@ -1,7 +1,7 @@
 """Update chains: from the old value of a carried array to its next one.
 
-A chain leads through Scatters, functions of a scattered array, inner loops that carry the array, and
-branches whose sides both update it or return it unchanged; a side may also compute all of its
+A chain leads through Scatters, functions of a scattered array, inner loops that carry the array,
+and branches whose sides both update it or return it unchanged; a side may also compute all of its
 elements anew. Each link may reuse the memory of the link before it once all readers of that have
 run.
 """

@@ -193,23 +193,32 @@ def _weaker(one: Needed, other: Needed) -> Iterator[Needed]:
 
 def _needed(condition: Node, rank: int, *, holds: bool) -> Iterator[Needed]:
     """What must be so for a condition to hold, or to fail, for an element."""
-    read = condition.operands
     if condition.is_single:
         yield Condition(condition, holds)
-        return
-    match condition.op:
-        case Elementwise("not"):
+    elif isinstance(condition.op, View | Reshape):
+        axis = _row_axis(condition, rank)
+        if axis is not None and _is_same_row(condition):
+            for found in _needed(condition.operands[0], rank, holds=holds):
+                yield replace(found, axis=axis) if isinstance(found, Limit) else found
+    elif isinstance(condition.op, Elementwise):
+        yield from _needed_of(condition.op.function, condition.operands, rank, holds=holds)
+
+
+def _needed_of(function: str, read: Sequence[Node], rank: int, *, holds: bool) -> Iterator[Needed]:
+    """The same of a function."""
+    match function:
+        case "not":
             yield from _needed(read[0], rank, holds=not holds)
-        case Elementwise("and" | "or") if (condition.op.function == "and") == holds:
+        case "and" | "or" if (function == "and") == holds:
             for each in read:
                 yield from _needed(each, rank, holds=holds)
-        case Elementwise("and" | "or"):
+        case "and" | "or":
             one, other = ([*_needed(each, rank, holds=holds)] for each in read)
             yield from _either(one, other)
-        case Elementwise("equal" | "not_equal") if (condition.op.function == "equal") == holds:
-            for function in ("less_equal", "greater_equal"):
-                yield from _limit(function, read[0], read[1], rank)
-        case Elementwise(function) if function in OPPOSITE:
+        case "equal" | "not_equal" if (function == "equal") == holds:
+            for end in ("less_equal", "greater_equal"):
+                yield from _limit(end, read[0], read[1], rank)
+        case _ if function in OPPOSITE:
             yield from _limit(function if holds else OPPOSITE[function], read[0], read[1], rank)
 
 
@@ -229,10 +238,9 @@ def _limit(function: str, one: Node, other: Node, rank: int) -> Iterator[Limit]:
 
 def positions_of(node: Node, rank: int) -> tuple[int, int] | None:
     """The axis along which elements count up one by one, and the first of them; None if none do."""
-    long = [axis for axis, extent in enumerate(node.shape) if extent != 1]
-    if len(long) != 1:
+    axis = _row_axis(node, rank)
+    if axis is None:
         return None
-    axis = long[0] + rank - len(node.shape)
     while isinstance(node.op, View | Reshape) and _is_same_row(node):
         (node,) = node.operands
     if isinstance(node.op, Iota):
@@ -242,6 +250,12 @@ def positions_of(node: Node, rank: int) -> tuple[int, int] | None:
         first = int(row[0])
         return (axis, first) if np.array_equal(row, np.arange(first, first + row.size)) else None
     return None
+
+
+def _row_axis(node: Node, rank: int) -> int | None:
+    """The only axis of more than one element, in arrays of a rank; None if there is another one."""
+    long = [axis for axis, extent in enumerate(node.shape) if extent != 1]
+    return long[0] + rank - len(node.shape) if len(long) == 1 else None
 
 
 def _is_same_row(node: Node) -> bool:

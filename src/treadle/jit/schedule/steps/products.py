@@ -6,7 +6,7 @@
     in registers         nothing
 
 Where the right operand has its rows in memory, or is packed, a product runs by panels; few rows
-times a transposed input are dot products; the rest is computed element by element. A product in
+times a transposed matrix are dot products; the rest is computed element by element. A product in
 registers is written out, or runs through many terms that are neighbours in memory.
 """
 
@@ -154,7 +154,9 @@ def product_schedules(
             continue
         threshold, panel = thresholds[node.home], packed.panel_of.get(node, 0)
         matrix = stored_transpose(node)
-        dots = None if matrix is None else _dots(node, matrix, order, target, threshold)
+        dots = None
+        if matrix is not None and order.has_rows(matrix):
+            dots = _dots(node, matrix, order, target, threshold)
         if place is Storage.REGISTERS:
             found[node] = _in_registers(node, order)
         elif has_panels(node) and (panel or order.has_rows(node.operands[1])):
