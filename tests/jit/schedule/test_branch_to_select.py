@@ -1,4 +1,4 @@
-"""Branches with few scalar functions become selects, and where nothing waits for them, long ones."""
+"""Branches of few scalar functions become selects; long ones where no later iteration waits."""
 
 from __future__ import annotations
 
