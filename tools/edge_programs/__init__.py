@@ -31,8 +31,8 @@
     whole       floats that are whole numbers, counted, beside -0, NaN and large ones
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits; a quarter
-of the programs has double, int32 or int64 in place of float32. Extents are declared or open; loops
-run 0, 1, 2 or more times.
+of the programs has double, int32 or int64 in place of float32. A quarter stacks what the loop
+computes on the way. Extents are declared or open; loops run 0, 1, 2 or more times.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from tools.edge_programs.apart import apart
 from tools.edge_programs.arrays import arrays
 from tools.edge_programs.clusters import clusters
 from tools.edge_programs.counters import counted, indexed, picked
+from tools.edge_programs.exposing import exposed
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
 from tools.edge_programs.masks import masked
@@ -95,7 +96,10 @@ def edge_program(seed: int) -> EdgeProgram:
     chance = random.Random(seed)
     family = chance.choice(tuple(FAMILIES))
     lines = Lines(chance)
-    feeds, results = FAMILIES[family](lines)
+    feeds, made_by = FAMILIES[family](lines)
+    results = dict(made_by)
+    if chance.random() < 0.25 and (extra := exposed(lines.written, chance)):
+        results[extra] = 1
     given = ", ".join(_declared(name, value, chance) for name, value in feeds.items())
     made = ", ".join(_open(name, kind) for name, kind in results.items())
     body = f"g ({given}) => ({made}) {{{CONSTANTS}\n  {lines}\n}}"
