@@ -141,7 +141,8 @@ def _unequal(found: list[Any] | str, wanted: list[Any] | str) -> str:
     if isinstance(found, str) or isinstance(wanted, str):
         return _unlike(found, wanted)
     pairs = enumerate(zip(found, wanted, strict=True))
-    return next((f"output {k}" for k, (f, w) in pairs if not np.array_equal(f, w)), "")
+    wrong = (k for k, (f, w) in pairs if not np.array_equal(f, w, equal_nan=True))
+    return next((f"output {k}" for k in wrong), "")
 
 
 def _answer(
