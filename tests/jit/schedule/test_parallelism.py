@@ -307,7 +307,7 @@ def test_nests_that_write_between_other_values_run_by_index(
 ) -> None:
     source = text.format(rows=rows, axis=axis, shape=",".join(map(str, shape)))
     shown = show_schedule(schedule_kernel(kernel_of(source), TARGET))
-    assert f"nest: sqrt: float32[{rows},40], vectors along {along}\n" in shown
+    assert f"nest: sqrt: float32[{rows},40], vectors along {along}" in shown
     x = rng.random((3, rows, 40), np.float32)
     if text is JOINED_RESULT:
         (found,) = run_kernel(source, x[0], x[1])

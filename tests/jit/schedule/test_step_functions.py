@@ -58,7 +58,8 @@ def test_nests_on_one_thread_are_written_once():
     """Not those that threads share, of open extents, or of a tile."""
     written = [line for line in text(NESTS).splitlines() if "written once" in line]
     assert written == [
-        "main: nest: exp: float32[20], vectors along all axes, written once with its equals"
+        "main: nest: exp: float32[20], vectors along all axes, the rest of a row in smaller ones,"
+        " written once with its equals"
     ]
     assert "steps are functions from 24 instructions on\n" in text(NESTS)
     assert "loop 0: register tiles" in text(NESTS)

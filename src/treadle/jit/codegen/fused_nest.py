@@ -22,7 +22,7 @@ from treadle.jit.codegen.ops.reduce import emit_reduce
 from treadle.jit.codegen.parallel import split_nest
 from treadle.jit.codegen.steps.changed_span import changed_span
 from treadle.jit.codegen.steps.step_function import emit_nest_once
-from treadle.jit.kernel.ir import Loop, Node
+from treadle.jit.kernel.ir import Loop, Node, static_shape
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.parallelism import Parallelism
 
@@ -54,12 +54,13 @@ def emit_nest(context: CodegenContext, nest: Nest, stacked: Stacked) -> None:
 
 def _write(context: CodegenContext, nest: Nest, found: Parallelism, targets: Targets) -> None:
     nodes, shape = nest.nodes, context.access.shape(nest.nodes[0])
-    if nest.pieces is not None:
-        split_nest(
-            context, nest.pieces, found, lambda index: _element(context, nodes, targets, index)
-        )
-        return
     changed, w = context.schedule.changed.get(nest), context.builder
+    pieces = nest.pieces
+    if pieces is None and found.parted and changed is None:
+        pieces = tuple((0, extent) for extent in static_shape(nodes[0]))
+    if pieces is not None:
+        split_nest(context, pieces, found, lambda index: _element(context, nodes, targets, index))
+        return
     firsts: Sequence[Index] = (0,) * len(shape)
     if changed is not None:
         firsts, shape = changed_span(context, changed, shape)

@@ -146,6 +146,14 @@ def row_hints(loops: Parallelism, length: Index) -> Sequence[str]:
     return _MASKED if isinstance(length, int) and loops.masks(length) else ()
 
 
+def span_hints(loops: Parallelism, length: int, count: int) -> Sequence[str]:
+    """Loop hints for elements of a row of this length: they may be one vector."""
+    is_vector = loops.parted > count and count.bit_count() == 1
+    if is_vector:
+        return ("unroll.disable", f"vectorize.width={count}", "interleave.count=1")
+    return row_hints(loops, length)
+
+
 def _hints(interleaved: int, lanes: int) -> Sequence[str]:
     """Loop hints to compute several vectors side by side, and in vectors of a number of lanes."""
     hints = (f"interleave.count={interleaved}",) if interleaved > 1 else ()
@@ -183,8 +191,8 @@ def split_nest(
                     end = context.builder.least(last, end)
                 length = context.builder.add(end, context.builder.multiply(-1, start))
                 is_row = len(index) == len(found) - 1 and isinstance(length, int)
-                hints = row_hints(loops, length) if is_row else ()
                 for skipped, count in loops.spans(length) if is_row else ((0, length),):
+                    hints = span_hints(loops, length, count) if is_row else ()
                     with (
                         context.builder.range(count, hints=hints) as number,
                         context.access.scope(),

@@ -78,7 +78,6 @@ from treadle.jit.schedule.algebra.reductions.contractions import with_contractio
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
 from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
-from treadle.jit.schedule.algebra.reductions.split_reductions import with_split_reductions
 from treadle.jit.schedule.algebra.reductions.turned_reductions import with_turned_reductions
 from treadle.jit.schedule.algebra.reductions.window_reductions import with_window_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
@@ -102,8 +101,7 @@ _PASSES = (
     with_contractions, with_row_products, with_whole_choices, with_turned_scatters,
     with_conditional_scatters, with_swapped_rows, with_known_comparisons, with_narrow_numbers,
     with_remainder_tests, with_float_divisions, with_row_reductions, with_window_reductions,
-    with_joint_extremes, with_turned_reductions, with_split_reductions, with_selects,
-    with_columns_apart,
+    with_joint_extremes, with_turned_reductions, with_selects, with_columns_apart,
     with_turned_updates, with_simple_carried_values, with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,

@@ -31,7 +31,7 @@ from treadle.jit.schedule.cost_model import (
 from treadle.jit.schedule.fusion import Nest
 from treadle.jit.schedule.index_set_splitting import known_widths
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder, is_same_size
-from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, interleaves
+from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, emission_weight, interleaves
 from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
 from treadle.jit.schedule.steps.forms import Form, StepForm
 from treadle.jit.schedule.storage import Storage
@@ -52,6 +52,10 @@ _MOST_RESTS = 2
 """The elements after the last whole vector of a row, for each vector, that cost less than masks."""
 _MOST_OVERLAPPED = 32
 """The vectors of a row from which one more hardly matters."""
+_LEAST_LANES, _MIN_PARTED = 4, 8
+"""The elements of the smallest vector, and of a row with vectors of several sizes."""
+_MAX_PARTED = 32
+"""The weighted functions of a nest that is written out for vectors of several sizes."""
 _MAX_SIDE_BY_SIDE = 16
 """The functions of a nest whose short rows have no loop."""
 _MIN_INTERLEAVED_NS = 0.1
@@ -73,6 +77,7 @@ class Parallelism:
 
     `masked`: the lanes of vectors whose masks may cut off the rest of a row of a piece; 0: none do.
     `overlapped`: those of vectors of which the last one of a row may compute elements again.
+    `parted`: those of the vectors of a row, of which smaller ones compute the rest.
     `chunk`: those of a long nest, with safepoints between them.
     """
 
@@ -83,6 +88,7 @@ class Parallelism:
     lanes: int = 0
     masked: int = 0
     overlapped: int = 0
+    parted: int = 0
     chunk: Chunk | None = None
 
     @property
@@ -106,12 +112,26 @@ class Parallelism:
         """The parts in which a row of a piece is computed, each with its start and its length.
 
         Whole vectors, and the last one again so that it ends with the row: of 126 floats 16 at a
-        time 14 would be left, which LLVM computes one by one.
+        time 14 would be left, which LLVM computes one by one. Or vectors of a half, of a quarter.
         """
+        if self.parted:
+            return self._smaller(length)
         vectors, rest = divmod(length, self.overlapped or length)
         if not rest or not 0 < vectors < _MOST_OVERLAPPED:
             return [(0, length)]
         return [(0, length - rest), (length - self.overlapped, self.overlapped)]
+
+    def _smaller(self, length: int) -> Sequence[tuple[int, int]]:
+        """Whole vectors of a row, and smaller ones; less than the least are left in the end."""
+        start = length - length % self.parted
+        found = [(0, start)] if start else []
+        width = self.parted // 2
+        while width >= _LEAST_LANES:
+            if width <= length - start:
+                found.append((start, width))
+                start += width
+            width //= 2
+        return [*found, *([(start, length - start)] if start < length else ())]
 
     def masks(self, length: int) -> bool:
         """Whether masks pay for rows of a length: what is left of one would be many elements."""
@@ -132,6 +152,8 @@ class Parallelism:
             yield "the rest of a row under a mask"
         if self.overlapped:
             yield "the last of a row again"
+        if self.parted:
+            yield "the rest of a row in smaller ones"
         yield from self.chunk_words()
         yield from self.sharing_words()
 
@@ -164,7 +186,7 @@ def parallelism_of(
         found = _of_nest(step, order, threshold)
         if step.pieces is None:
             found = found.in_lanes(lanes, step.nodes[0].shape)
-            return _with_short_rows(found, step, vector_bytes)
+            return _of_rows(found, step, vector_bytes, is_apart=is_apart)
         return _with_whole_vectors(found, step, vector_bytes, is_apart=is_apart)
     if order.storage.storage_of[step] is not Storage.BUFFER:
         return None
@@ -188,18 +210,33 @@ def parallelism_of(
     return None
 
 
-def _with_short_rows(found: Parallelism, nest: Nest, vector_bytes: int) -> Parallelism:
-    """The same with the vectors of a short row side by side: the loop over them would take longer.
+def _of_rows(found: Parallelism, nest: Nest, vector_bytes: int, *, is_apart: bool) -> Parallelism:
+    """The same with the vectors of a short row side by side, or with vectors for the rest of one.
 
-    A state of 8 x 16 x 32 floats that decays and takes an outer product: 0.6 of the time.
+    The loop over few vectors takes longer than they do: a state of 8 x 16 x 32 floats that decays
+    and takes an outer product takes 0.6 of the time. LLVM computes the rest of a row one by one.
+    What is loaded from where a masked vector was stored waits for it, so that only nests that read
+    nothing from there have masks: rows of 15 in place take 10 ns so, and 3 in smaller vectors.
     """
-    length, lanes = nest.nodes[0].shape[-1], found.lanes or vector_bytes // widest(nest.nodes)
-    if found.vector_axis in (None, 0) or found.interleaved > 1 or not isinstance(length, int):
+    first, lanes = nest.nodes[0], found.lanes or vector_bytes // widest(nest.nodes)
+    if not first.is_static or (found.vector_axis is None and len(first.shape) != 1):
         return found
+    length = static_shape(first)[-1]
     vectors, rest = divmod(length, lanes)
-    is_short = not rest and vectors <= 2 * INTERLEAVED_ELEMENTS
-    is_short = is_short and len(nest.nodes) <= _MAX_SIDE_BY_SIDE
-    return replace(found, interleaved=gcd(vectors, INTERLEAVED_ELEMENTS)) if is_short else found
+    if rest:
+        masked = _with_masks(found, nest.nodes, vector_bytes)
+        if is_apart and len(first.shape) > 1 and masked.masks(length):
+            return masked
+        parted = replace(found, parted=lanes)
+        is_short = (
+            _MIN_PARTED <= length < _MOST_MASKED
+            and sum(map(emission_weight, nest.nodes)) <= _MAX_PARTED
+        )
+        return parted if is_short and len(parted.spans(length)) > 1 else found
+    is_short = vectors <= 2 * INTERLEAVED_ELEMENTS and len(nest.nodes) <= _MAX_SIDE_BY_SIDE
+    if not is_short or found.vector_axis is None or found.interleaved > 1:
+        return found
+    return replace(found, interleaved=gcd(vectors, INTERLEAVED_ELEMENTS))
 
 
 def _with_whole_vectors(

@@ -119,3 +119,50 @@ NEGATIVE = """g (int32[100,64] x) => (int32 last, int32[N] sums) {
 def test_sums_of_the_least_number_fit(rng) -> None:
     for x in (np.zeros((100, 64), np.int32), rng.integers(0, 4, (100, 64)).astype(np.int32)):
         check(NEGATIVE, {"x": x})
+
+
+SHORT = """kernel
+  %x: float32[2,3,5,12] = input 0
+  %1 = loop length 2 extent 2
+    %xi: float32[3,5,12] = scan slice along 0 of %x
+    %y: float32[3] = reduce max over (1, 2) of %xi
+    yield
+    stack %y along 0
+  %2: float32[2,3] = result 0 of %1
+  return %2"""
+
+
+def test_short_rows_of_several_results() -> None:
+    shown = show_kernel(with_row_reductions(kernel_of(SHORT)))
+    assert "float32[3,12] = reduce max over (1)" in shown
+    assert "float32[3] = reduce max over (1)" in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("5,12", "5,100"), ("5,12", "5,2"), ("5,12", "3,12"), ("3,5,12", "1,5,12")]
+)
+def test_other_short_rows_stay(old: str, new: str) -> None:
+    text = SHORT.replace(old, new)
+    if new.startswith("1,"):
+        text = text.replace("%y: float32[3]", "%y: float32[1]").replace("[2,3] =", "[2,1] =")
+    kernel = kernel_of(text)
+    assert with_row_reductions(kernel) is kernel
+
+
+MODEL = """g (float[T,A,B,C] xs) => (float[T,P,Q,R] y) {{
+  start = Constant <value = int64 {{0}}> ()
+  last, y = Scan <num_scan_inputs = 1, body = f (int64 s, float[A,B,C] x)
+    => (int64 t, float[P,Q,R] made) {{
+    axes = Constant <value = int64[2] {{{axes}}}> ()
+    t = Identity (s)
+    made = Reduce{word} <keepdims = 1> (x, axes)
+  }}> (start, xs)
+}}"""
+
+
+@pytest.mark.parametrize("axes", ["1,2", "0,2", "-1,-2", "2,0"])
+@pytest.mark.parametrize("word", ["Max", "Min", "Sum", "Mean", "L1", "SumSquare"])
+def test_short_rows_as_in_the_program(word: str, axes: str, rng: np.random.Generator) -> None:
+    x = rng.integers(-3, 4, (3, 5, 9, 12)).astype(np.float32)
+    x[2, rng.random((5, 9, 12)) < 0.05] = np.nan
+    check(MODEL.format(word=word, axes=axes), {"xs": x})
