@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
+from tests.jit.native import check
 from tests.jit.schedule.test_pipelines import STACKED
 from treadle.jit.codegen import emit_kernel
 from treadle.jit.kernel.ir import Concat
@@ -316,3 +317,36 @@ def test_nests_that_write_between_other_values_run_by_index(
         (found,) = run_kernel(source, x)
         wanted = np.sqrt(np.moveaxis(x, 0, axis))
     np.testing.assert_array_equal(found, wanted)
+
+
+ROWS = """g ({kind}[7,{width}] x, {kind}[7,1] column, {kind}[{width}] row, {kind}[{width}] start)
+  => ({kind}[7,{width}] y, {kind}[{width}] z) {{
+  n = Constant <value = int64 {{5}}> ()
+  y, z = Loop (n, "", x, start) <body = f (int64 i, bool go, {kind}[7,{width}] s, {kind}[{width}] v)
+    => (bool on, {kind}[7,{width}] t, {kind}[{width}] w) {{
+    on = Identity (go)
+    a = Add (s, column)
+    b = Max (a, row)
+    t = Sub (b, s)
+    most = ReduceMax <keepdims = 0> (v)
+    c = Sub (row, v)
+    w = Min (c, most)
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize("width", [8, 9, 11, 12, 15, 17, 20, 24, 31, 33, 45, 63, 100, 126])
+@pytest.mark.parametrize("kind", ["float", "double", "int32", "int64"])
+def test_rows_of_any_length_in_place(kind: str, width: int, rng: np.random.Generator) -> None:
+    numpy = {"float": "float32", "double": "float64"}.get(kind, kind)
+    shapes = {"x": (7, width), "column": (7, 1), "row": (width,), "start": (width,)}
+    feeds = {name: rng.integers(-9, 10, shape).astype(numpy) for name, shape in shapes.items()}
+    check(ROWS.format(kind=kind, width=width), feeds)
+
+
+def test_the_rest_of_a_row_is_in_smaller_vectors() -> None:
+    found = Parallelism(1.0, 1, parted=16)
+    assert found.spans(31) == [(0, 16), (16, 8), (24, 4), (28, 3)]
+    assert found.spans(12) == [(0, 8), (8, 4)]
+    assert found.spans(32) == [(0, 32)]
+    assert found.spans(3) == [(0, 3)]
