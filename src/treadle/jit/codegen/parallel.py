@@ -147,11 +147,9 @@ def row_hints(loops: Parallelism, length: Index) -> Sequence[str]:
 
 
 def span_hints(loops: Parallelism, length: int, count: int) -> Sequence[str]:
-    """Loop hints for elements of a row of this length: they may be one vector."""
-    is_vector = loops.parted > count and count.bit_count() == 1
-    if is_vector:
-        return ("unroll.disable", f"vectorize.width={count}", "interleave.count=1")
-    return row_hints(loops, length)
+    """Loop hints for elements of a row of this length: they may be one smaller vector."""
+    is_vector = count < loops.parted and count.bit_count() == 1
+    return ("unroll.disable",) if is_vector else row_hints(loops, length)
 
 
 def _hints(interleaved: int, lanes: int) -> Sequence[str]:
