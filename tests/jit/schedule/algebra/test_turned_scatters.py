@@ -56,8 +56,9 @@ MODEL = """g (float[A,B,C] x, int64[T,2] at, float[T,2] u) => (float[P,Q,R] y, f
 }}"""
 
 
-@pytest.mark.parametrize("reduction", ["none", "add", "max"])
-@pytest.mark.parametrize("seen", ["made", "t", "s", "next"])
+@pytest.mark.parametrize(
+    ("seen", "reduction"), [("made", "none"), ("t", "add"), ("s", "none"), ("next", "max")]
+)
 @pytest.mark.parametrize(
     ("order", "back"), [("2,1,0", "2,1,0"), ("1,2,0", "2,0,1"), ("1,0,2", "1,0,2")]
 )
