@@ -120,7 +120,8 @@ def indices(
     context: CodegenContext, shape: Sequence[Index], found: Parallelism
 ) -> AbstractContextManager[tuple[Index, ...]]:
     """A loop over every index of the shape in this thread."""
-    return context.builder.nest(shape, _hints(found.interleaved, found.lanes))
+    hints = _hints(found.interleaved, found.lanes)
+    return context.builder.nest(shape, hints or row_hints(found, shape[-1] if shape else 1))
 
 
 @contextmanager

@@ -224,19 +224,26 @@ def _of_rows(found: Parallelism, nest: Nest, vector_bytes: int, *, is_apart: boo
     length = static_shape(first)[-1]
     vectors, rest = divmod(length, lanes)
     if rest:
-        masked = _with_masks(found, nest.nodes, vector_bytes)
-        if is_apart and len(first.shape) > 1 and masked.masks(length):
-            return masked
-        parted = replace(found, parted=lanes)
-        is_short = (
-            _MIN_PARTED <= length < _MOST_MASKED
-            and sum(map(emission_weight, nest.nodes)) <= _MAX_PARTED
-        )
-        return parted if is_short and len(parted.spans(length)) > 1 else found
+        return _with_smaller_vectors(found, nest, vector_bytes, is_apart=is_apart)
     is_short = vectors <= 2 * INTERLEAVED_ELEMENTS and len(nest.nodes) <= _MAX_SIDE_BY_SIDE
     if not is_short or found.vector_axis is None or found.interleaved > 1:
         return found
     return replace(found, interleaved=gcd(vectors, INTERLEAVED_ELEMENTS))
+
+
+def _with_smaller_vectors(
+    found: Parallelism, nest: Nest, vector_bytes: int, *, is_apart: bool
+) -> Parallelism:
+    """The same with the rest of each row in smaller vectors, or under a mask if these are many."""
+    shape, lanes = static_shape(nest.nodes[0]), found.lanes or vector_bytes // widest(nest.nodes)
+    length, parted = shape[-1], replace(found, parted=lanes)
+    count = len(parted.spans(length))
+    masked = _with_masks(found, nest.nodes, vector_bytes)
+    if is_apart and len(shape) > 1 and masked.masks(length) and count > 1 + (length > lanes):
+        return masked
+    weight = sum(map(emission_weight, nest.nodes))
+    is_short = _MIN_PARTED <= length < _MOST_MASKED and weight <= _MAX_PARTED
+    return parted if is_short and count > 1 else found
 
 
 def _with_whole_vectors(
