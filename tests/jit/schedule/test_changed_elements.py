@@ -196,3 +196,33 @@ def test_a_value_that_equals_what_was_in_the_memory_before(rng: np.random.Genera
     np.testing.assert_array_equal(got, s)
     (got,) = run_kernel(ANOTHER, s, b, np.float32(1000), np.int64(100))
     np.testing.assert_array_equal(got, s + 9 * b)
+
+
+COLUMN = """kernel
+  %s0: float32[20,300] = input 0
+  %x: float32[9,20] = input 1
+  %at: int64[300] = constant {positions}
+  %r = loop length 9 extent 9 carries %s = %s0
+    %i: int64[] = induction variable
+    %s: float32[20,300] = carried 0
+    %xi: float32[20] = scan slice along 0 of %x
+    %column: float32[20,1] = view (i0) of %xi
+    %here: bool[300] = equal %at, %i
+    %c: bool[1,300] = view (i1) of %here
+    %next: float32[20,300] = where %c, %column, %s
+    %count: int32[300] = cast %here
+    %most: int32[] = reduce max over (0) of %count
+    yield %next
+    stack %most along 0
+  %last: float32[20,300] = result 0 of %r
+  %all: int32[9] = result 1 of %r
+  return %last, %all"""
+
+
+def test_positions_of_a_row_that_others_read(rng: np.random.Generator) -> None:
+    text = COLUMN.format(positions=" ".join(map(str, range(300))))
+    assert "only between places along axis 1" in nest_of(text)
+    s, x = (rng.integers(-9, 9, n).astype(np.float32) for n in ((20, 300), (9, 20)))
+    last, _ = run_kernel(text, s, x)
+    s[:, :9] = x.T
+    np.testing.assert_array_equal(last, s)

@@ -226,3 +226,24 @@ def test_one_panel_at_most_is_unlike_the_others(most):
         assert 0 <= vectors - number * wide <= most
         assert wide <= most
         assert number * wide * 16 <= columns
+
+
+CARRIED = """kernel
+  %n: int64[] = input 0
+  %m0: float32[64,96] = input 1
+  %v: float32[1,96] = input 2
+  %1 = loop length 9 extent 9 carries %m = %m0
+    %m: float32[64,96] = carried 0
+    %t: float32[96,64] = view (i1, i0) of %m
+    %y: float32[1,64] = matmul %v, %t
+    %first: float32[96] = view (0, i0) of %m
+    %next: float32[64,96] = add %m, %first
+    yield %next
+    stack %y along 0
+  %all: float32[9,1,64] = result 1 of %1
+  return %all"""
+
+
+def test_a_carried_matrix_that_is_read_transposed_too() -> None:
+    """Where other readers keep it from being carried transposed."""
+    assert words_of(schedule_kernel(kernel_of(CARRIED), TARGET)) == [DOTS]

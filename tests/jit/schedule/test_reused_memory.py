@@ -26,6 +26,10 @@ PUT = """kernel
   %last: float32[40,4] = result 0 of %1
   return %last"""
 
+CHANGED = PUT.replace("%next: float32[40,4] = scatter", "%made: float32[40,4] = scatter").replace(
+    "    yield %next", "    %next: float32[40,4] = neg %made\n    yield %next"
+)
+
 CHOICE = PUT.replace(
     "    %next: float32[40,4] = scatter (at 0, i1) into %x, %row, %at\n",
     """    %two: int64[] = constant 2
@@ -140,3 +144,32 @@ def test_a_part_that_a_reduction_has_read(
     for _ in range(5):
         x = x - (np.abs(x[3]).max() if is_in_place else x[3])
     np.testing.assert_array_equal(found, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "is_in_place"),
+    [("neg %made", True), ("sub %made, %u", True), ("max %made, %made", True),
+     ("add %made, %x", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("seen", ["x", "made", "next"])
+def test_functions_of_a_scattered_array(
+    seen: str, function: str, is_in_place: bool, rng: np.random.Generator
+) -> None:
+    text = CHANGED.replace("neg %made", function)
+    assert (SCATTER in memory_lines(text)) == is_in_place
+    text = text.replace(
+        "    yield %next",
+        f"    %sum: float32[4] = reduce add over (0) of %{seen}\n"
+        "    yield %next\n    stack %sum along 0",
+    ).replace("return %last", "%all: float32[5,4] = result 1 of %1\n  return %last, %all")
+    x, u = (rng.integers(-9, 9, (40, 4)).astype(np.float32) for _ in range(2))
+    last, sums = run_kernel(text, x, u)
+    wanted = []
+    for i in range(5):
+        made = x.copy()
+        made[i] = u[i]
+        after = {"neg": -made, "sub": made - u, "max": made, "add": made + x}[function[:3]]
+        wanted.append({"x": x, "made": made, "next": after}[seen].sum(0))
+        x = after
+    np.testing.assert_array_equal(last, x)
+    np.testing.assert_array_equal(sums, wanted)
