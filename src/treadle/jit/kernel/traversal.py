@@ -139,6 +139,17 @@ def _collect(block: Block, found: list[Node]) -> None:
         found.append(node)
 
 
+def computed_from(body: Block, ends: Iterable[Node]) -> set[Node]:
+    """The nodes of a body that `ends` are computed from, with them; inner blocks read, too."""
+    found, waiting = set[Node](), list(ends)
+    while waiting:
+        node = waiting.pop()
+        if node not in found and node.home is body:
+            found.add(node)
+            waiting += reads_of(with_inside(node))
+    return found
+
+
 def loops_by_body(nodes: Iterable[Node]) -> dict[Block, Node]:
     """The loops among nodes, by their bodies."""
     return {node.op.body: node for node in nodes if isinstance(node.op, Loop)}

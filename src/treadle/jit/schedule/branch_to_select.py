@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from treadle.jit.kernel.element_types import is_float
 from treadle.jit.kernel.ir import (
-    Block,
     Branch,
     CarriedArg,
     Elementwise,
@@ -31,7 +30,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild, write_branch
 from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
-from treadle.jit.kernel.traversal import all_nodes, loops_by_body, reads_of, with_inside
+from treadle.jit.kernel.traversal import all_nodes, computed_from, loops_by_body
 
 _MAX_NODES, _MAX_LONG = 8, 4
 """The number of functions on both sides together, and of long ones; and of results."""
@@ -83,18 +82,7 @@ def _may_wait(branch: Node, loop: Node) -> bool:
     op = op_of(loop, Loop)
     plain = (CarriedArg, InductionVar, ScanSlice, Elementwise, View, Branch, Result)
     is_plain = all(isinstance(each.op, plain) and each.is_single for each in op.body.nodes)
-    return is_plain and op.is_counted and branch not in _read_for(op.body, op.nexts)
-
-
-def _read_for(body: Block, ends: Collection[Node]) -> set[Node]:
-    """The nodes of a body that these are computed from, also in the blocks of its nodes."""
-    found, waiting = set[Node](), list(ends)
-    while waiting:
-        node = waiting.pop()
-        if node not in found and node.home is body:
-            found.add(node)
-            waiting += reads_of(with_inside(node))
-    return found
+    return is_plain and op.is_counted and branch not in computed_from(op.body, op.nexts)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

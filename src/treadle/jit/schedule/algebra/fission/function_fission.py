@@ -26,10 +26,10 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
+from treadle.jit.kernel.traversal import computed_from
 from treadle.jit.schedule.algebra.fission.loop_cut import (
     LoopCut,
     carried_needs,
-    closure,
     cut_behind,
     cut_first,
     is_in_circle,
@@ -63,7 +63,7 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
     functions = [each for each in free if needs[each] <= states]
     ends = [after for state, after in zip(op.states, op.nexts, strict=True) if state in states]
     late = [each for each in op.body.nodes if not needs[each] and _has_long(each, op.body)]
-    first = closure(op.body, [*ends, *states] if states else late)
+    first = computed_from(op.body, [*ends, *states] if states else late)
     if states and not first.isdisjoint(functions):
         return None
     made = cut_behind(op, first, lambda each: bool(needs[each]) or _has_long(each, op.body))
@@ -85,7 +85,7 @@ def _is_long(node: Node) -> bool:
 
 
 def _has_long(node: Node, body: Block) -> bool:
-    return any(map(_is_long, closure(body, [node])))
+    return any(map(_is_long, computed_from(body, [node])))
 
 
 def _runs_in_order(op: Loop) -> bool:

@@ -24,7 +24,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, copied, write_loop
 from treadle.jit.kernel.rewrite import Rules
-from treadle.jit.kernel.traversal import all_nodes
+from treadle.jit.kernel.traversal import all_nodes, computed_from
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,18 +113,7 @@ def carried_needs(op: Loop) -> dict[Node, frozenset[Node]]:
 def is_in_circle(node: Node, op: Loop, needs: Mapping[Node, frozenset[Node]]) -> bool:
     """Whether a later iteration of what a node depends on depends on the node."""
     ends = [each for s, each in zip(op.states, op.nexts, strict=True) if s in needs[node]]
-    return node in closure(op.body, ends)
-
-
-def closure(body: Block, ends: Sequence[Node]) -> set[Node]:
-    """The nodes of a body that these are computed from, with them."""
-    found, waiting = set[Node](), list(ends)
-    while waiting:
-        node = waiting.pop()
-        if node not in found and node.home is body:
-            found.add(node)
-            waiting += node.operands
-    return found
+    return node in computed_from(op.body, ends)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -32,10 +32,10 @@ from treadle.jit.kernel.ir import (
     View,
 )
 from treadle.jit.kernel.rewrite import Rules, fixpoint_pass
+from treadle.jit.kernel.traversal import computed_from
 from treadle.jit.schedule.algebra.fission.loop_cut import (
     LoopCut,
     carried_needs,
-    closure,
     cut_behind,
     cut_first,
     is_in_circle,
@@ -104,9 +104,11 @@ def _first_products(
     These are all of the products whose left operands need none of the others.
     """
     ends = [after for state, after in zip(op.states, op.nexts, strict=True) if state in states]
-    carried = closure(op.body, [*ends, *states])
+    carried = computed_from(op.body, [*ends, *states])
     before = {
-        each: closure(op.body, [each.operands[0]]) | carried for each in free if each not in carried
+        each: computed_from(op.body, [each.operands[0]]) | carried
+        for each in free
+        if each not in carried
     }
     chosen = [each for each in before if before[each].isdisjoint(before)]
     return carried.union(*(before[each] for each in chosen)), chosen
