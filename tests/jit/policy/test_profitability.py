@@ -86,7 +86,7 @@ def test_the_reason_names_the_cost_of_host_calls():
     assert profitability.why_unprofitable(steps, kernel, 2, kernels) == ""
 
 
-def test_a_convolution_counts_by_its_windows():
+def test_a_convolution_is_no_loss():
     text = """g (int64 n, float[1,1,100,100] p, float[1,1,9,9] w) => (float[1,1,100,100] y) {
       y = Loop (n, , p) <body = f (int64 i, bool go, float[1,1,100,100] x) => (bool on,
         float[1,1,100,100] x1) {
@@ -99,8 +99,7 @@ def test_a_convolution_counts_by_its_windows():
     session = ran(text, feed, ("jit", "interp"))
     (native,), (made,) = natives(session), outcomes(session)
     why = profitability.why_unprofitable(native.region.steps, made.kernel, 1, HostKernels())
-    # 2 * 81 * 100 ** 2 operations, 0.03 nanoseconds each
-    assert why == "an iteration would save 2 µs, and lose 49, most of them by a product"
+    assert why == ""
 
 
 def test_savings_of_branches_and_inner_loops():

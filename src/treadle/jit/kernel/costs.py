@@ -41,11 +41,9 @@ OTHER_OPERATOR = 300.0
 """What onnxruntime spends on an operator, beside its elements."""
 OTHER_ELEMENT = 0.5
 """What onnxruntime spends on an element of an operator's result."""
-DEFICIT_OF_CONVOLUTIONS = 0.03
-"""How far native code is behind onnxruntime in a convolution, for each multiplication."""
 DEFICIT_OF_BYTES = 0.007
-"""The same in a product of whole numbers of 8 bits: onnxruntime has instructions for four of them
-at once."""
+"""How far native code is behind onnxruntime in a product of whole numbers of 8 bits, for each
+multiplication: onnxruntime has instructions for four of them at once."""
 
 COMPILING = 40e6
 """Compiling any kernel."""

@@ -4,7 +4,6 @@ Costs common to both engines are left out. Measured against onnxruntime (`kernel
 numbers), native code saves time for each iteration and for each operator in it, and loses time
 
     for host calls, and for lists that cross the region's boundary
-    for convolutions: two thirds of their time
     for products of whole numbers of 8 bits with four rows or more: half of their time
     for large products what more than two threads of onnxruntime would gain, since native code was
     not measured with more
@@ -157,8 +156,6 @@ def _lost(node: Node, threads: int, kernels: HostKernels) -> float:
             return costs.HEAVY_CALL if is_compute_heavy(leaf) else costs.CALL
         case MatMul() if node.is_static and node.operands[0].is_static:
             operations = 2.0 * prod(static_shape(node)) * static_shape(node.operands[0])[-1]
-            if _has_windows(node.operands[1]):
-                return operations * costs.DEFICIT_OF_CONVOLUTIONS
             return operations * (_behind(node) + _alone(operations, threads))
     return 0.0
 
@@ -191,12 +188,3 @@ def _alone(operations: float, threads: int) -> float:
     if operations < _LARGE_PRODUCT or threads <= _MEASURED_THREADS:
         return 0.0
     return (1 - _MEASURED_THREADS / threads) / _OPERATIONS_PER_NS
-
-
-def _has_windows(node: Node) -> bool:
-    """Whether the elements of the node are those of overlapping windows."""
-    while len(node.operands) == 1:
-        if isinstance(node.op, View) and any(len(axis.terms) > 1 for axis in node.op.axes):
-            return True
-        node = node.operands[0]
-    return False
