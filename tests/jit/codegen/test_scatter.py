@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
-from tests.jit.native import HEAD, check
+from tests.jit.native import HEAD, check, check_uncalled
 from tests.seeded import seeded
 from treadle.errors import RunError
 
@@ -213,3 +213,29 @@ def test_old_elements_are_read_before_a_later_one_is_written(rng: np.random.Gene
     (found,) = session.run(None, {"n": np.array(59), "x": x})
     assert np.array_equal(found, np.sort(x))
     assert " 0 copied" in session.explain()
+
+
+@pytest.mark.parametrize("width", [1, 2, 9, 16])
+@pytest.mark.parametrize("reduction", ["none", "add", "max"])
+def test_a_few_elements_of_a_row_that_is_joined(width: int, reduction: str, rng) -> None:
+    """The row is in memory, the changed one in registers."""
+    text = f"""g (int64[N] at, float[N, {width}] x, float[{width}] first) => (float[W] last) {{
+      n = Size (at)
+      last = Loop (n, "", first) <body = f (int64 i, bool go, float[{width}] s)
+        => (bool on, float[{width}] t) {{
+        on = Identity (go)
+        zero = Constant <value = int64[1] {{0}}> ()
+        end = Constant <value = int64[1] {{999}}> ()
+        place = Gather (at, i)
+        cut = Unsqueeze (place, zero)
+        item = Gather <axis = 0> (x, i)
+        below = Slice (s, zero, cut)
+        above = Slice (s, cut, end)
+        turned = Concat <axis = 0> (above, below)
+        one = Constant <value = int64[1] {{1}}> ()
+        row = Slice (item, zero, one)
+        t = ScatterElements <reduction = "{reduction}"> (turned, cut, row)
+      }}>
+    }}"""
+    x = rng.integers(-3, 4, (5, width)).astype(np.float32)
+    check_uncalled(text, {"at": rng.integers(0, width, 5), "x": x, "first": x[0]})

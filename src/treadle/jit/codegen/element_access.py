@@ -17,7 +17,7 @@ from treadle.jit.codegen.alias_metadata import AliasScopes
 from treadle.jit.codegen.buffer import Buffer, Flat, Indices, by_stride, dense_strides
 from treadle.jit.codegen.element_index import broadcast_index, element_of, is_known
 from treadle.jit.codegen.function_builder import FunctionBuilder, Index
-from treadle.jit.codegen.llvm_types import I8, I64, literal, memory_type
+from treadle.jit.codegen.llvm_types import I8, I64, POINTER, literal, memory_type
 from treadle.jit.codegen.masked_stores import stored_whole
 from treadle.jit.codegen.ops.reduced_element import reduced_element
 from treadle.jit.codegen.scalar import functions, half
@@ -287,9 +287,11 @@ class ElementAccess:
             for each, stride in by_stride(self.builder, buffer, index):
                 offset = self.builder.add(offset, self.builder.multiply(each, stride))
         type_ = memory_type(buffer.dtype)
-        return self.builder.builder.gep(
+        found = self.builder.builder.gep(
             buffer.pointer, [self.builder.index(offset)], inbounds=True, source_etype=type_
         )
+        found.type = POINTER  # that of a variable has a type, which vectors have not
+        return found
 
     def has_rows(self, node: Node) -> bool:
         """Whether neighbouring elements along the last axis are neighbours in memory."""
@@ -308,14 +310,27 @@ class ElementAccess:
         while self.storage_of(node) is Storage.INLINE:
             match node.op:
                 case Reshape():
-                    whole = self.buffer(in_same_order(node, self.places))
-                    return self.address(whole, Flat(self.flat(index, self.shape(node))))
+                    whole = in_same_order(node, self.places)
+                    place = self.flat(index, self.shape(node))
+                    if self.storage_of(whole) is Storage.INLINE:  # an item
+                        size = self.builder.product(self.shape(whole))
+                        first = self.builder.multiply(self.item_number(whole), size)
+                        whole, place = whole.operands[0], self.builder.add(first, place)
+                    return self.address(self.buffer(whole), Flat(place))
                 case ScanSlice(axis, _):
                     index = (*index[:axis], self.item_number(node), *index[axis:])
                 case View(axes):
                     index = tuple(self.along(axis, index) for axis in axes)
             node = node.operands[0]
         return self.address(self.buffer(node), index)
+
+    def whole_or_item(self, node: Node) -> Buffer:
+        """The memory of a value that is dense in memory, or an item of a dense one."""
+        if self.storage_of(node) is not Storage.INLINE:
+            return self.buffer(node)
+        start = self.located(node, (0,) * len(node.shape))
+        strides = self.builder.strides(self.shape(node))
+        return Buffer(start, node.dtype, strides, self.scope_of(node))
 
     def scope_of(self, node: Node) -> str:
         """The alias scope of a node with contiguous rows."""
@@ -335,14 +350,20 @@ class ElementAccess:
             return self.builder.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
         return value
 
-    def store(self, buffer: Buffer, index: Indices, value: Any) -> None:
-        """Store an element to memory."""
+    def store(self, buffer: Buffer, index: Indices, value: Any, *, is_apart: bool = False) -> None:
+        """Store an element to memory; `is_apart`: not in a vector with its neighbours."""
         if buffer.dtype in SIXTEEN_BIT_FLOATS:
             value = half.narrowed(self.builder, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             value = self.builder.builder.zext(value, I8)
         whole = stored_whole(self.builder, value)
-        instruction = self.builder.builder.store(whole, self.address(buffer, index))
+        place, builder = self.address(buffer, index), self.builder.builder
+        if is_apart:
+            place.type = llvm.PointerType(whole.type)  # llvmlite compares the types of both
+            size = buffer.dtype.numpy.itemsize
+            instruction = builder.store_atomic(whole, place, "unordered", size)
+        else:
+            instruction = builder.store(whole, place)
         self.aliases.mark(instruction, buffer.scope)
 
     def spill(self, node: Node) -> None:

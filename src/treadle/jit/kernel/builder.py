@@ -38,6 +38,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.node_builder import NodeBuilder
 from treadle.jit.kernel.scalar_functions import default_type
 from treadle.jit.kernel.view_bounds import (
+    before_reshapes,
     broadcast_index,
     element_of_concat,
     is_identity,
@@ -141,8 +142,7 @@ class KernelBuilder(NodeBuilder):
 
     def reshape(self, operand: Node, shape: Sequence[Number]) -> Node:
         """The same elements in another shape; a view if only axes of one are added or removed."""
-        if isinstance(operand.op, Reshape) and operand.operands[0].is_static:
-            (operand,) = operand.operands
+        operand = before_reshapes(operand)
         if tuple(shape) == operand.shape:
             return operand
         given, long = operand.shape, [k for k, extent in enumerate(shape) if extent != 1]

@@ -14,6 +14,7 @@ from treadle.jit.kernel.ir import (
     InputDim,
     Node,
     Number,
+    Reshape,
     View,
     op_of,
 )
@@ -120,6 +121,15 @@ def keeps_order(view: Node) -> bool:
     ]
     long = [(extent, Axis(0, ((k, 1),))) for k, extent in enumerate(view.shape) if extent != 1]
     return read == long
+
+
+def before_reshapes(node: Node) -> Node:
+    """The node that has the elements of this one in the same order, before it was reshaped."""
+    while (isinstance(node.op, View) and keeps_order(node)) or (
+        isinstance(node.op, Reshape) and node.operands[0].is_static
+    ):
+        (node,) = node.operands
+    return node
 
 
 def whole_of(part: Node, rest: Node) -> Node | None:

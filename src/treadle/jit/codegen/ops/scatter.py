@@ -18,6 +18,7 @@ from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Node, Scatter, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.update_chains import has_elements_apart
 
 
 def emit_scatter(context: CodegenContext, node: Node) -> None:
@@ -55,9 +56,8 @@ def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
         with context.builder.nest(shape[depth:]) as rest, t.scope():
             index = (*at, *rest)
             position = gather_index(context, op.axes, found, index)
-            t.store(
-                buffer, position, _combined(context, node, buffer, position, t.read(updates, index))
-            )
+            value = _combined(context, node, buffer, position, t.read(updates, index))
+            t.store(buffer, position, value, is_apart=has_elements_apart(node))
 
 
 def _combined(

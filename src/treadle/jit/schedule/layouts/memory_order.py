@@ -167,8 +167,17 @@ class MemoryOrder:
                 is_apart = all(number != last for axis in others for number, _ in axis.terms)
                 return is_apart and (last, 1) in own.terms and self.has_rows(node.operands[0])
             case Reshape():
-                return self.is_dense(in_same_order(node, self.storage))
+                whole = in_same_order(node, self.storage)
+                return self.is_dense(whole) or self.is_dense_item(whole)
         return False
+
+    def is_dense_item(self, node: Node) -> bool:
+        """Whether a value is an item of dense memory, and has its elements in the same order."""
+        is_read = self.storage.storage_of[node] is Storage.INLINE
+        if not (is_read and isinstance(node.op, ScanSlice)):
+            return False
+        data = node.operands[0]
+        return self.is_dense(data) and _are_single(data.shape[: node.op.axis])
 
 
 def storage_of_carried(

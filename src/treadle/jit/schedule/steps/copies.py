@@ -155,7 +155,10 @@ def _turned(
 ) -> Copy:
     """In tiles if it is a transposition of memory, else index by index."""
     axes = transposed_axes(node)
-    if axes is None or not destination.has_rows or not order.is_stored_whole(node.operands[0]):
+    is_stored = axes is not None and (
+        order.is_stored_whole(node.operands[0]) or order.is_dense_item(node.operands[0])
+    )
+    if axes is None or not destination.has_rows or not is_stored:
         return Copy(CopyForm.INDICES, in_rows(nanoseconds, node.shape, threshold))
     lanes, extent = _tile_lanes(node, vector_bytes), node.shape[axes[0]]
     about = [each if isinstance(each, int) else _ASSUMED_SIDE for each in node.shape]
