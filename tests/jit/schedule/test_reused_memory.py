@@ -91,7 +91,7 @@ SCATTER = "in the memory of carriedarg: scatter: float32[40,4]"
          [COPIED]),
         (CHOICE.replace("else\n      yield %x", "else\n      yield %u"), [COPIED]),
         (SWAPPED.replace("40", "20"),  # too few for register tiles
-         ["storage of carried values: " + "; ".join([SAVED] * 2)]),
+         ["storage of carried values: " + "; ".join([SAVED, COPIED[27:]])]),
         (SWAPPED.replace("40", "20").replace("yield %b, %a", "yield %a, %b"),
          ["storage of carried values: buffer; buffer"]),
     ],
@@ -109,6 +109,41 @@ def test_exchanged_values(trips, rng: np.random.Generator):
     text = SWAPPED.replace("length 5 extent 5", f"length {trips} extent {trips}")
     found = run_kernel(text, a, b)
     for got, wanted in zip(found, (a, b) if trips % 2 == 0 else (b, a), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+THREE = """kernel
+  %a0: float32[20] = input 0
+  %b0: float32[20] = input 1
+  %c0: float32[20] = input 2
+  %1 = loop length 5 extent 5 carries %a = %a0, %b = %b0, %c = %c0
+    %a: float32[20] = carried 0
+    %b: float32[20] = carried 1
+    %c: float32[20] = carried 2
+    %turned: float32[20] = view (-1*i0+19) of %a
+    %sum: float32[20] = add %a, %c
+    %far: float32[20] = add %turned, %b
+    yield ENDS
+  %last: float32[20] = result 0 of %1
+  %other: float32[20] = result 1 of %1
+  %third: float32[20] = result 2 of %1
+  return %last, %other, %third"""
+
+
+@pytest.mark.parametrize("ends", [
+    "%b %c %a", "%c %a %b", "%b %a %c", "%far %a %b", "%turned %a %b", "%turned %turned %a",
+    "%sum %a %b", "%sum %far %a", "%b %turned %b", "%c %far %a", "%a %a %a", "%turned %c %b",
+])  # fmt: skip
+def test_copies_come_in_an_order_in_which_none_is_overwritten(
+    ends: str, rng: np.random.Generator
+) -> None:
+    given = rng.integers(-9, 9, (3, 20)).astype(np.float32)
+    found = run_kernel(THREE.replace("ENDS", ", ".join(ends.split())), *given)
+    a, b, c = given
+    for _ in range(5):
+        known = {"a": a, "b": b, "c": c, "turned": a[::-1], "sum": a + c, "far": a[::-1] + b}
+        a, b, c = (known[each[1:]] for each in ends.split())
+    for got, wanted in zip(found, (a, b, c), strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 

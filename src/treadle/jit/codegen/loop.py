@@ -47,8 +47,9 @@ from treadle.jit.codegen.ops.matmul_packing import pack_matrices
 from treadle.jit.codegen.safepoint import counted_at_once, safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, Loop, Node, op_of, static_shape
-from treadle.jit.schedule.carried_storage import DoubleBuffer, Registers, Resizable, SingleBuffer
+from treadle.jit.schedule.carried_storage import DoubleBuffer, Registers, Resizable
 from treadle.jit.schedule.layouts.windows import Window
+from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling
 from treadle.jit.schedule.loops.strategies import WITHOUT_ORDER
@@ -57,6 +58,7 @@ from treadle.jit.schedule.storage import Storage
 
 EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 _NO_LIMIT = 2**63 - 1
+_UNROLLED = ("vectorize.enable=0", "unroll.full")
 
 
 def emit_loop(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
@@ -123,7 +125,8 @@ def _run(
         else:
             b.cbranch(goes_on, following, after)
         if following is head and context.safepoint.is_elsewhere:
-            w.hint(b.block.terminator, NOT_VECTORIZED)
+            is_unrolled = isinstance(strategy, InOrder) and strategy.is_unrolled
+            w.hint(b.block.terminator, _UNROLLED if is_unrolled else NOT_VECTORIZED)
     b.position_at_end(after)
     if again is not None:
         done = w.function.append_basic_block("done")
@@ -264,14 +267,13 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
     """Copy the next values to the carried ones, all at once."""
     carried = context.schedule.loops[node].carried
     kinds = Counter(map(type, carried))
-    pairs = [
-        (number, kept, after)
+    reused = context.schedule.reused
+    registers = [
+        (number, after)
         for number, (state, after, kept) in enumerate(
             zip(op.states, op.nexts, carried, strict=True)
         )
-        if isinstance(kept, Registers | SingleBuffer)
-        and state is not after
-        and state not in context.schedule.reused.updated
+        if isinstance(kept, Registers) and state is not after
     ]
     changed = [
         context.carried.growable[state] for state in op.states if state in context.carried.growable
@@ -279,17 +281,17 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
     for made in changed:
         growable.make_next(context, op, made)
     values: list[tuple[Any, Any]] = []
+    for number, after in registers:
+        for position, variable in enumerate(context.results.values[node, number]):
+            index = context.access.unflat(position, static_shape(after))
+            values.append((context.access.read(after, index), variable))
     moves: list[tuple[Node, Node | Buffer, Buffer]] = []
-    for number, kept, after in pairs:
-        if isinstance(kept, Registers):
-            for position, variable in enumerate(context.results.values[node, number]):
-                index = context.access.unflat(position, static_shape(after))
-                values.append((context.access.read(after, index), variable))
-            continue
+    for number in reused.copied[node]:
+        after = op.nexts[number]
         moves.append((after, _safe(context, after, op.body), context.results.values[node, number]))
     context.counts.update(
         {
-            "in place": sum(state in context.schedule.reused.updated for state in op.states),
+            "in place": sum(state in reused.updated for state in op.states),
             "copied": len(moves),
             "taking turns": kinds[DoubleBuffer],
         }

@@ -4,12 +4,13 @@ A Scatter writes into the memory of the tensor that it changes; a result of an i
 branch has that of the value it starts from (update_chains.py); what a side of a branch computes
 anew overwrites that value; the next value of a carried array has the array's own memory. Each does
 so only if all readers of the old value have run. Other next values are copied at the end of an
-iteration, after they were saved where another copy would overwrite them.
+iteration: one that is read from a carried array comes before the copy to this array, as in
+x, y = f(x, y), x. Those that exchange memory are saved first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.jit.kernel.ir import (
@@ -44,11 +45,13 @@ class ReusedMemory:
     """The values that take over memory.
 
     `taken`: the value whose memory another has. `updated`: carried arrays whose next value has
-    their memory. `saved`: next values that are read from memory which others are copied to.
+    their memory. `copied`: the numbers of the other ones of a loop, in the order of the copies.
+    `saved`: next values that are read from memory which is changed before they are copied.
     """
 
     taken: Mapping[Node, Node]
     updated: Collection[Node]
+    copied: Mapping[Node, Sequence[int]]
     saved: Collection[Node]
 
 
@@ -62,7 +65,7 @@ def reused_memory(
     """The memory that values of a kernel take over; `in_results` are in the memory of a result."""
     made = _Reuse(kernel, order, pipelines, blocks, in_results)
     made.block(kernel.main, _Chains())
-    return ReusedMemory(made.taken, made.updated, made.saved)
+    return ReusedMemory(made.taken, made.updated, made.copied, made.saved)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,6 +93,7 @@ class _Reuse:
     taken: dict[Node, Node] = field(default_factory=dict)
     holder: dict[Node, Node] = field(default_factory=dict)
     updated: set[Node] = field(default_factory=set)
+    copied: dict[Node, Sequence[int]] = field(default_factory=dict)
     saved: set[Node] = field(default_factory=set)
 
     def block(self, block: Block, chains: _Chains) -> None:
@@ -199,25 +203,52 @@ class _Reuse:
         for state, after, _ in pairs:
             if replaced.get(after) is state or (after in into and self._is_in(after, state)):
                 self.updated.add(state)
-        changed = {
-            self._holder(each) for each, _, kept in pairs if not isinstance(kept, DoubleBuffer)
-        }
-        for state, after, kept in pairs:
-            is_copied = isinstance(kept, SingleBuffer) and state not in {after, *self.updated}
-            if is_copied and self._is_read_from(changed, after):
-                self.saved.add(after)
+        self.copied[node] = self._copies(
+            {
+                number: (state, after)
+                for number, (state, after, kept) in enumerate(pairs)
+                if isinstance(kept, SingleBuffer) and state not in {after, *self.updated}
+            }
+        )
 
-    def _is_read_from(self, changed: Collection[Node], node: Node) -> bool:
-        """Whether a value is read from memory that will hold a next value."""
+    def _copies(self, pairs: Mapping[int, tuple[Node, Node]]) -> Sequence[int]:
+        """The order in which next values are copied to their carried arrays."""
+        own = {number: self._holder(state) for number, (state, _) in pairs.items()}
+        read = {number: self._read_from(after) for number, (_, after) in pairs.items()}
+        for number in pairs:
+            if own[number] in read[number] or None in read[number]:
+                self._save(pairs[number][1], read[number])
+        found, waiting = list[int](), list(pairs)
+        while waiting:
+            free = (k for k in waiting if not any(own[k] in read[m] for m in waiting if m != k))
+            first = next(free, None)
+            if first is None:  # they exchange memory
+                self._save(pairs[waiting[0]][1], read[waiting[0]])
+                continue
+            waiting.remove(first)
+            found.append(first)
+        return found
+
+    def _save(self, after: Node, read: set[Node | None]) -> None:
+        """Have a next value saved, which then is read from no carried array."""
+        self.saved.add(after)
+        read.clear()
+
+    def _read_from(self, node: Node) -> set[Node | None]:
+        """The values in whose memory a node is; None: memory that changes its place or its rows."""
         kind = self._kind(node)
         if kind is Storage.INLINE:
-            return any(self._is_read_from(changed, operand) for operand in node.operands)
+            return set[Node | None]().union(*map(self._read_from, node.operands))
         if kind is Storage.REGISTERS:
-            return False
-        if isinstance(node.op, CarriedArg):
-            carried = self.memory.carried[node]
-            return not isinstance(carried, DoubleBuffer)
-        return self._holder(node) in changed
+            return set()
+        if not isinstance(node.op, CarriedArg):
+            return {self._holder(node)}
+        match self.memory.carried[node]:
+            case DoubleBuffer():
+                return set()
+            case SingleBuffer():
+                return {self._holder(node)}
+        return {None}
 
     def _branch(self, node: Node, chains: _Chains, order: ReadOrder) -> None:
         op, results = op_of(node, Branch), self._results(node, chains, order)

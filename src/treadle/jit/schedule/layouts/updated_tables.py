@@ -1,8 +1,8 @@
 """Carried arrays that are updated at computed indices only: memory has those, registers do not.
 
 A table of eight numbers in registers is written to memory and read back for each access: a range
-coder with eight adaptive probabilities took 2.4 times as long. In short loops whose number is the
-index LLVM unrolls, the elements are known.
+coder with eight adaptive probabilities took 2.4 times as long. In short loops, which are unrolled
+(loops/in_order.py), an index that a counter gives is a number: the elements are known.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from treadle.jit.kernel.ir import Loop, Node, Result, Scatter
 from treadle.jit.schedule.algebra.counters import counter_of
 
-_UNROLLED = 16
-"""The iterations of a loop that LLVM unrolls."""
+_UNROLLED, _UNROLLED_NODES = 16, 512
+"""The most iterations of a loop that is unrolled, and nodes of all of them together."""
 
 
 def updated_tables(nodes: Sequence[Node]) -> set[Node]:
@@ -34,7 +34,7 @@ def _before_update(node: Node, op: Loop, tables: Collection[Node]) -> Node | Non
     """The array that a node updates at a computed index, by itself or in a loop."""
     match node.op:
         case Scatter(axes=axes) if any(isinstance(axis, int) for axis in axes):
-            are_known = all(_is_known(place, op) for place in node.operands[2:])
+            are_known = all(is_known_when_unrolled(place, op) for place in node.operands[2:])
             return None if are_known else node.operands[0]
         case Result(number=number) if isinstance(node.operands[0].op, Loop):
             loop = node.operands[0].op
@@ -43,9 +43,16 @@ def _before_update(node: Node, op: Loop, tables: Collection[Node]) -> Node | Non
     return None
 
 
-def _is_known(place: Node, op: Loop) -> bool:
+def may_be_unrolled(op: Loop) -> bool:
+    """Whether a loop has few iterations, and few nodes in all of them."""
+    if not isinstance(op.extent, int) or not op.is_counted:
+        return False
+    return 1 < op.extent <= _UNROLLED and op.extent * len(op.body.nodes) <= _UNROLLED_NODES
+
+
+def is_known_when_unrolled(place: Node, op: Loop) -> bool:
     """Whether an index is a number when the loop is unrolled, if it is."""
     counter = counter_of(place, op, {})
     if counter is None or counter.base is not None:
         return False
-    return not counter.step or (isinstance(op.extent, int) and op.extent <= _UNROLLED)
+    return not counter.step or may_be_unrolled(op)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from treadle.jit.schedule.loops.facts import LoopFacts
-from treadle.jit.schedule.loops.in_order import InOrder
+from treadle.jit.schedule.loops.in_order import InOrder, in_order_of
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix, parallel_prefix_of
 from treadle.jit.schedule.loops.register_tiling import RegisterTiling, register_tiling_of
 from treadle.jit.schedule.loops.vectorization import Vectorization, vectorization_of
@@ -36,4 +36,4 @@ def strategy_of(facts: LoopFacts) -> tuple[Strategy, Mapping[str, str]]:
         if not isinstance(found, str):
             return found, declined
         declined[name] = found
-    return InOrder(), declined
+    return in_order_of(facts), declined
