@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle import ir
+from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import Node
+from treadle.jit.kernel.views import same
 
 ChangingAxes = frozenset[tuple[int, int]]
 """Numbers of carried values, each with an axis."""
@@ -32,6 +34,39 @@ def lost_axes(step: ir.Loop, operands: Sequence[Node | None]) -> ChangingAxes:
             dims = enumerate(zip(before, after, last, strict=True))
             found |= {(number, axis) for axis, each in dims if _is_lost(*each)}
     return frozenset(found)
+
+
+def declared_axes(step: ir.Loop) -> ChangingAxes:
+    """The axes of carried values whose declared extent is the same before and after an iteration.
+
+    Inference loses the extents of slices at computed places, also of those that together are whole.
+    """
+    found = set[tuple[int, int]]()
+    for number, port in enumerate(ir.ports(step).carried):
+        for before, after in ((port.param, port.next), (port.initial, port.result)):
+            old, new = map(_declared, (before, after))
+            if old is not None and new is not None and len(old) == len(new):
+                pairs = enumerate(zip(old, new, strict=True))
+                found |= {(number, axis) for axis, (a, b) in pairs if a == b is not None}
+    return frozenset(found)
+
+
+def assume_declared(
+    builder: KernelBuilder, number: int, state: Node, after: Node, declared: ChangingAxes
+) -> Node:
+    """The next value, of the extents of the old one along the declared axes; guards check them."""
+    if after in builder.objects or len(state.shape) != len(after.shape):
+        return after
+    shape = list(after.shape)
+    for axis, (old, new) in enumerate(zip(state.shape, after.shape, strict=True)):
+        if old != new and not isinstance(new, int) and (number, axis) in declared:
+            builder.assume(builder.compare("equal", new, old))
+            shape[axis] = old
+    return builder.view(after, shape, [same(axis) for axis in range(len(shape))])
+
+
+def _declared(value: ir.Value | None) -> ir.Shape | None:
+    return value.declared.shape if value and isinstance(value.declared, ir.Tensor) else None
 
 
 def _is_lost(old: ir.Dim, new: ir.Dim, last: ir.Dim) -> bool:

@@ -36,7 +36,13 @@ from treadle.jit.lowering.boxing import (
     types_of,
     unboxed,
 )
-from treadle.jit.lowering.changing_dims import ChangingAxes, changing_axes, lost_axes
+from treadle.jit.lowering.changing_dims import (
+    ChangingAxes,
+    assume_declared,
+    changing_axes,
+    declared_axes,
+    lost_axes,
+)
 from treadle.jit.lowering.loop_body import Given, LoopBody, add_parameters
 from treadle.jit.lowering.loop_peeling import is_broadcast_once, lower_peeled
 from treadle.jit.lowering.lowering_builder import LowerBlock, LoweringBuilder
@@ -77,7 +83,8 @@ def _lowered(
     condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else builder.most(builder.number(trip), 0)
-    changing = lost = lost_axes(step, operands)
+    declared = declared_axes(step) if builder.may_assume else frozenset()
+    changing = lost = lost_axes(step, operands) - declared
     operands = _typed(builder, step, operands)
     boxed_states, learnt = _held(builder, step, operands), set[int]()
     mark = builder.mark()
@@ -85,7 +92,7 @@ def _lowered(
         block = Block("body", builder.block, is_loop=True)
         made = LoopBody(block, boxed_states, first=int(is_peeled))
         try:
-            _write(builder, made, step, operands, changing, lower)
+            _write(builder, made, step, operands, changing, declared, lower)
         except WrongElementGuess as mistake:
             builder.back(mark)
             operands, boxed_states = _corrected(builder, step, made, operands, mistake, learnt)
@@ -184,6 +191,7 @@ def _write(
     step: ir.Loop,
     operands: Given,
     changing: ChangingAxes,
+    declared: ChangingAxes,
     lower: LowerBlock,
 ) -> None:
     outer = builder.block
@@ -201,6 +209,8 @@ def _write(
     ]
     if step.fixed_state:
         nexts = [keep_shape(builder, *pair) for pair in zip(made.states, nexts, strict=True)]
+    pairs = enumerate(zip(made.states, nexts, strict=True))
+    nexts = [assume_declared(builder, k, *pair, declared - changing) for k, pair in pairs]
     made.elements = [_given(builder, step, results, 1 + count + k) for k in range(len(step.stacks))]
     for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True)):
         is_read = step.results[count + k] is not None

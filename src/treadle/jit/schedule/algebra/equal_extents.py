@@ -7,12 +7,13 @@
     %1: bool[] = guard of shapes %same %x: float32[e1] = ...
 
 Each slice of a program has an extent of its own; nodes of equal extents are computed together. An
-extent that must be a number is that number: registers and panels need it.
+extent that must be a number is that number: registers and panels need it. The guard stands where
+both extents are known first: nothing is computed before it that could need more room than it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.jit.kernel.ir import (
@@ -55,7 +56,12 @@ def with_equal_extents(kernel: Kernel) -> Rules | None:
                 pairs[second] = _Pair(guard, guard.operands[0], known)
     if not pairs:
         return None
-    writer = _Writer(pairs, {source: dim for source, dim in dims.items() if source in pairs})
+    waiting: dict[Node, list[Node]] = {}
+    for second in pairs:
+        for operand in second.operands:
+            waiting.setdefault(operand, []).append(second)
+    found = {source: dim for source, dim in dims.items() if source in pairs}
+    writer = _Writer(pairs, found, waiting)
     return {Elementwise: writer.elementwise, Guard: writer.guard}
 
 
@@ -67,10 +73,14 @@ def _number(node: Node) -> int | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Writer:
-    """The rules; `pairs` and `dims` are found by the node that holds the second extent."""
+    """The rules; `pairs` and `dims` are found by the node that holds the second extent.
+
+    `waiting` are those nodes, by their operands.
+    """
 
     pairs: Mapping[Node, _Pair]
     dims: Mapping[Node, SymbolicDim]
+    waiting: Mapping[Node, Sequence[Node]]
 
     def elementwise(self, rebuild: Rebuild, node: Node) -> Node:
         """A function, and behind one that holds a second extent the guard of it."""
@@ -84,7 +94,17 @@ class _Writer:
             rebuild.nodes[pair.comparison] = compared
             rebuild.nodes[guard] = rebuild.builder.add(guard.op, guard.dtype, (), compared)
             rebuild.dims[self.dims[node]] = rebuild.number(pair.first)
+        for second in self.waiting.get(node, ()):
+            if second.home is node.home and self._is_ready(rebuild, second):
+                self.elementwise(rebuild, second)
         return made
+
+    def _is_ready(self, rebuild: Rebuild, second: Node) -> bool:
+        """Whether all is written that an extent and its guard read."""
+        compared = self.pairs[second].comparison.operands
+        return all(
+            each in rebuild.nodes or each is second for each in (*second.operands, *compared)
+        )
 
     def guard(self, rebuild: Rebuild, node: Node) -> Node:
         """A guard, unless it is written."""

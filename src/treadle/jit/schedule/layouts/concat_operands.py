@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Node, Scatter, op_of
+from treadle.jit.kernel.ir import Block, CarriedArg, Concat, Guard, Node, Scatter, op_of
 from treadle.jit.kernel.traversal import shape_operands, stack_of
 from treadle.jit.schedule.fusion import Nest, Step
 from treadle.jit.schedule.loops.facts import grows
@@ -45,9 +45,11 @@ def concat_operands(
     """The operands that are computed in the memory of their Concats."""
     into = {}
     for steps in blocks.values():
-        for node, nest in _stored(steps):
+        for node, nest, before in _stored(steps):
             join = None if node in facts.swapped else _only_reader(facts, node, nest)
-            if join is not None and _holds(facts, join, node):
+            if join is None or not _may_hold(facts, join, node):
+                continue
+            if _are_static(join) or _has_room(before, join):
                 into[node] = join
     staged = {loop for each in (pipelines or {}).values() for loop in each.loops}
     into.update(_stacked(facts, blocks, staged))
@@ -62,13 +64,16 @@ def concat_operands(
     return ConcatOperands(into, once)
 
 
-def _stored(steps: tuple[Step, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Members of nests and Concats, with the nodes of their nest."""
-    for step in steps:
+def _stored(
+    steps: tuple[Step, ...],
+) -> Iterator[tuple[Node, tuple[Node, ...], tuple[Step, ...]]]:
+    """Members of nests and Concats, with the nodes of their nest, and the steps before it."""
+    for number, step in enumerate(steps):
         if isinstance(step, Nest):
-            yield from ((node, step.nodes) for node in step.nodes if node not in step.in_place)
+            own = (node for node in step.nodes if node not in step.in_place)
+            yield from ((node, step.nodes, steps[:number]) for node in own)
         elif isinstance(step.op, Concat):
-            yield step, ()
+            yield step, (), steps[:number]
 
 
 def _only_reader(facts: KernelFacts, node: Node, nest: tuple[Node, ...] = ()) -> Node | None:
@@ -81,8 +86,21 @@ def _only_reader(facts: KernelFacts, node: Node, nest: tuple[Node, ...] = ()) ->
 
 
 def _holds(facts: KernelFacts, join: Node, node: Node) -> bool:
-    are_known = join.is_static and all(operand.is_static for operand in join.operands)
-    return are_known and _may_hold(facts, join, node)
+    return _are_static(join) and _may_hold(facts, join, node)
+
+
+def _are_static(join: Node) -> bool:
+    return join.is_static and all(operand.is_static for operand in join.operands)
+
+
+def _has_room(before: Sequence[Step], join: Node) -> bool:
+    """Whether a Concat has all extents after these steps, and is known to be as long as they are.
+
+    The guards of the extents are among the steps then.
+    """
+    earlier = join.home.nodes[: join.home.nodes.index(join)]
+    guards = [each for each in earlier if isinstance(each.op, Guard)]
+    return all(guard in before for guard in guards) and _is_known(before, join)
 
 
 def _may_hold(facts: KernelFacts, join: Node, node: Node) -> bool:
