@@ -21,7 +21,7 @@ from treadle.jit.kernel.ir import Elementwise, Kernel, Loop, Node
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, reads_of, with_inside
-from treadle.jit.schedule.algebra.integers.value_ranges import bounds_of
+from treadle.jit.schedule.algebra.integers.bounds import bounds_of
 
 _EXTREMES = {"greater": "max", "greater_equal": "max", "less": "min", "less_equal": "min"}
 

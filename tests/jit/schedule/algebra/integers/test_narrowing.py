@@ -165,10 +165,11 @@ CARRIED = """kernel
         ("min %sum, %mask", True),
         ("cast %hit", True),
         ("where %hit, %m, %s", True),
-        ("identity", False),
+        ("identity", True),
+        ("sub %s, %m", True),
         ("mul %sum, %sum", False),
+        ("add %sum, %s", False),
         ("and %sum, %big", False),
-        ("sub %s, %m", False),
     ],
 )
 def test_carried_values_stay_within_bounds_that_no_iteration_leaves(

@@ -76,8 +76,9 @@ KERNEL = """kernel
 WHOLE: Range = (-(2**63), 2**63 - 1)
 WANTED = {
     "x": WHOLE, "at": (0, 3), "c": (0, 1), "d": (0, 255), "wraps": WHOLE, "chosen": (0, 3),
-    "all": (0, 255), "sum": (0, 2040), "rest": (0, 2), "i": (0, 8), "more": WHOLE, "s": WHOLE,
-    "t": (0, 3), "row": (0, 2), "last": WHOLE, "end": (0, 3), "rows": (0, 2),
+    "all": (0, 255), "sum": (0, 2040), "rest": (0, 2), "i": (0, 8),
+    "more": (-21, 39), "s": (-24, 36), "t": (0, 3), "row": (0, 2), "last": (-24, 36),
+    "end": (0, 3), "rows": (0, 2),
 }  # fmt: skip
 
 

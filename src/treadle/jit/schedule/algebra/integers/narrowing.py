@@ -38,12 +38,10 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
 from treadle.jit.kernel.rewrite import rewritten_once
 from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.schedule.algebra.integers.bounds import Range, bounds_of, is_within
 from treadle.jit.schedule.algebra.integers.value_ranges import (
     FUNCTIONS,
-    Range,
     Ranges,
-    bounds_of,
-    is_within,
     ranges_of,
 )
 
@@ -67,7 +65,9 @@ _WITHOUT_BYTES = frozenset(("mul", "div", "mod"))
 """Functions that vectors of numbers of 8 bits do not have."""
 _CAST = Elementwise("cast")
 _READERS = (View, Reshape, Concat, ScanSlice, Take, Gather)
-_OPS = (Elementwise, Reduce, CarriedArg, Result, *_READERS)
+_OPS = (Elementwise, Reduce, CarriedArg, Result, Scatter, *_READERS)
+_TENSORS: Mapping[type, int] = {Take: 1, Gather: 1, Scatter: 2}
+"""How many operands of those that read or write by index come before the indices."""
 _PER_ITERATION = 100
 """How much oftener a value in a loop is computed than one outside."""
 _GAIN = 2
@@ -148,10 +148,10 @@ def _same(node: Node, ranges: Ranges) -> Node | None:
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
-    """The operands of the type of a node: of those that read by index the first."""
+    """The operands of the type of a node: all but the indices."""
     if isinstance(node.op, Result):
         return ()
-    return node.operands[:1] if isinstance(node.op, Take | Gather) else node.operands
+    return node.operands[: _TENSORS.get(type(node.op))]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -164,8 +164,8 @@ class _Fits:
 
     def found(self, nodes: list[Node]) -> set[Node]:
         """Those whose operands fit too: fewer and fewer, until none is left that has others."""
-        readers = (node for node in nodes if isinstance(node.op, Take | Gather | Scatter))
-        indices = {each for node in readers for each in node.operands[1:]}
+        readers = ((node, _TENSORS.get(type(node.op))) for node in nodes)
+        indices = {each for node, count in readers if count for each in node.operands[count:]}
         found = {node for node in nodes if node not in indices and self._is_candidate(node)}
         count = None
         while count != len(found):
@@ -182,6 +182,8 @@ class _Fits:
     def _is_candidate(self, node: Node) -> bool:
         is_known = node.dtype is self.wide and isinstance(node.op, _OPS) and self.fits(node)
         if not is_known or (isinstance(node.op, Elementwise) and node.op.function not in FUNCTIONS):
+            return False
+        if isinstance(node.op, Scatter) and node.op.function:
             return False
         return not node.is_single or isinstance(node.op, (Reduce, Result, *_READERS))
 

@@ -18,7 +18,6 @@ from math import prod
 import numpy as np
 
 from treadle.ir import DType
-from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import (
     Block,
     CarriedArg,
@@ -35,15 +34,16 @@ from treadle.jit.kernel.ir import (
     Reshape,
     Result,
     ScanSlice,
+    Scatter,
     Take,
     View,
     op_of,
 )
 from treadle.jit.kernel.traversal import inner_blocks
+from treadle.jit.schedule.algebra.integers.bounds import Range, bounds_of, is_within
 from treadle.jit.schedule.algebra.integers.packed_keys import POSITION_BITS, position_of_extreme
+from treadle.jit.schedule.algebra.integers.steady_growth import SteadyGrowth, steady_growth
 
-Range = tuple[int, int]
-"""The least and the greatest number."""
 Ranges = Mapping[Node, Range]
 """Those of nodes of whole numbers."""
 _MAX_CONSTANT = 2**16
@@ -74,21 +74,6 @@ def ranges_of(block: Block) -> Ranges | None:
     except _TooLong:
         return None
     return found.known
-
-
-def bounds_of(dtype: DType) -> Range | None:
-    """The numbers of a type; None for floats."""
-    if dtype is DType.BOOL:
-        return 0, 1
-    if dtype.numpy.kind not in "iu":
-        return None
-    least = -(1 << (dtype.bits - 1)) if is_signed(dtype) else 0
-    return least, least + (1 << dtype.bits) - 1
-
-
-def is_within(inner: Range, outer: Range) -> bool:
-    """Whether a range is part of another one."""
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _limits(dtype: DType) -> Range | None:
@@ -203,7 +188,7 @@ class _Analysis:
         operands = [self.known[each] for each in node.operands if each in self.known]
         return _of_operands(node, operands) if len(operands) == len(node.operands) else None
 
-    def _positions(self, node: Node) -> Range | None:
+    def _positions(self, node: Node) -> Range:
         """The range of iteration numbers: below the trip count of a loop that may end early."""
         loop = op_of(node, Loop)
         extent = loop.extent if loop.length is None else loop.length
@@ -226,6 +211,23 @@ class _Analysis:
         first = dict(zip(op.states, node.operands[op.heads :], strict=True))
         initial = {s: self.known[first[s]] for s in op.states if first[s] in self.known}
         bounded = dict(_geometric(op, initial))
+        found = self._bounds(op, initial, bounded, self._positions(node)[1] + 1)
+        if found is None:
+            found = self._bounds(op, initial, bounded, None)
+        assert found is not None
+        stacked = enumerate((stack.element for stack in op.stacks), len(op.states))
+        values = {number: self.known.get(element) for number, element in stacked}
+        values |= {number: found.get(state) for number, state in enumerate(op.states)}
+        self._ends |= {(node, number): each for number, each in values.items()}
+
+    def _bounds(
+        self, op: Loop, initial: Ranges, bounded: Ranges, trips: int | None
+    ) -> Ranges | None:
+        """The bounds of the carried values; `bounded` are known to stay within theirs.
+
+        `trips`: some may grow by a step in each of that many iterations; None if they do not.
+        """
+        steady: SteadyGrowth | None = None
         found = {**initial, **bounded}
         after = self._after(op, found)
         for turn in range(_ROUNDS):
@@ -236,27 +238,43 @@ class _Analysis:
             ]
             if not grown:
                 break
-            wider = {
-                state: _wider(state.dtype, found[state], after[state], turn) for state in grown
-            }
-            found = {**found, **wider}
+            if turn == _UNIONS and trips is not None:
+                steady = steady_growth(op, found, after, trips)
+            wider = {s: _wider(s.dtype, found[s], after[s], turn) for s in grown}
+            if steady is not None and turn == _UNIONS:
+                bounded = {**bounded, **steady.ends}
+            found = {**found, **wider, **bounded}
             after = self._after(op, found)
         else:
-            found = bounded
+            found = {**bounded}
             self._after(op, found)
-        exact = {state: _union(initial[state], after[state]) for state in found} | bounded
-        if exact != found:
-            after = self._after(op, exact)
-            if all(
-                is_within(after[state], exact[state]) for state in exact if state not in bounded
-            ):
-                found = exact
-            else:
-                self._after(op, found)
-        stacked = enumerate((stack.element for stack in op.stacks), len(op.states))
-        values = {number: self.known.get(element) for number, element in stacked}
-        values |= {number: found.get(state) for number, state in enumerate(op.states)}
-        self._ends |= {(node, number): each for number, each in values.items()}
+        found = self._narrowed(op, found, initial, bounded, after)
+        return found if steady is None or self._holds(op, steady, found) else None
+
+    def _narrowed(
+        self,
+        op: Loop,
+        found: dict[Node, Range],
+        initial: Ranges,
+        bounded: Ranges,
+        after: Ranges,
+    ) -> dict[Node, Range]:
+        """The bounds that one more iteration leads to, if no iteration leaves those either."""
+        exact = {state: _union(initial[state], after[state]) for state in found} | {**bounded}
+        if exact == found:
+            return found
+        after = self._after(op, exact)
+        if all(is_within(after[state], exact[state]) for state in exact if state not in bounded):
+            return exact
+        self._after(op, found)
+        return found
+
+    def _holds(self, op: Loop, steady: SteadyGrowth, found: Ranges) -> bool:
+        """Whether values grow by a step at most, and none that grows with them wraps around."""
+        wraps = any(self.known.get(node) == bounds_of(node.dtype) for node in steady.nodes)
+        first = self._after(op, {**found, **steady.first})
+        self._after(op, {**found})
+        return not wraps and steady.holds(first)
 
     def _after(self, op: Loop, assumed: dict[Node, Range]) -> Mapping[Node, Range]:
         """The ranges of the next carried values, if the carried values have these.
@@ -311,6 +329,8 @@ def _of_operands(node: Node, operands: Sequence[Range]) -> Range | None:
             return operands[0] if _reduces_some(node) else None  # that of none is a limit
         case Concat():
             return _union(*operands)
+        case Scatter(function=""):
+            return _union(*operands[:2])
         case Reduce(function="add", axes=axes):
             return _summed(operands[0], [node.operands[0].shape[axis] for axis in axes])
     return None

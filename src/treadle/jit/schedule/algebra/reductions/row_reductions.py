@@ -21,7 +21,8 @@ from treadle.jit.kernel.ir import Axis, Elementwise, Kernel, Node, Reduce, op_of
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes
-from treadle.jit.schedule.algebra.integers.value_ranges import Range, ranges_of
+from treadle.jit.schedule.algebra.integers.bounds import Range
+from treadle.jit.schedule.algebra.integers.value_ranges import ranges_of
 
 _FUNCTIONS = ("add", "max", "min")
 _MIN_ROW, _MIN_ROWS, _MIN_ELEMENTS = 32, 8, 1024
