@@ -14,6 +14,7 @@
     where(c, scatter(s, ...), s)       a scatter of what c chooses
     x % 7 == 1                         a product and a comparison
     x / n of whole numbers            in floats, which vectors divide
+    the least of stacked rows         functions of the rows
     sums of several axes              rows are added first
     maxima of windows over two axes   of windows over one, twice
     max(x) beside argmax(x)            one reduction
@@ -78,6 +79,7 @@ from treadle.jit.schedule.algebra.reductions.contractions import with_contractio
 from treadle.jit.schedule.algebra.reductions.extremes import with_joint_extremes
 from treadle.jit.schedule.algebra.reductions.row_products import with_row_products
 from treadle.jit.schedule.algebra.reductions.row_reductions import with_row_reductions
+from treadle.jit.schedule.algebra.reductions.stacked_rows import with_separate_rows
 from treadle.jit.schedule.algebra.reductions.turned_reductions import with_turned_reductions
 from treadle.jit.schedule.algebra.reductions.window_reductions import with_window_reductions
 from treadle.jit.schedule.algebra.rerolling import with_rerolled_loops
@@ -101,6 +103,7 @@ _PASSES = (
     with_contractions, with_row_products, with_whole_choices, with_turned_scatters,
     with_conditional_scatters, with_swapped_rows, with_known_comparisons, with_narrow_numbers,
     with_remainder_tests, with_float_divisions, with_row_reductions, with_window_reductions,
+    with_separate_rows,
     with_joint_extremes, with_turned_reductions, with_selects, with_columns_apart,
     with_turned_updates, with_simple_carried_values, with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
