@@ -8,9 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.jit.fences import fenced
+from tests.jit.kernel_text import kernel_of
 from tests.jit.leaves import leaf, natively
-from tests.jit.native import check
+from tests.jit.native import check, check_uncalled
+from tests.jit.schedule.test_schedule import TARGET
 from treadle import ops
+from treadle.jit.schedule.schedule import schedule_kernel
+from treadle.jit.schedule.schedule_text import show_schedule
 
 DTYPES = [
     "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16",
@@ -101,3 +105,36 @@ def test_topk_with_dynamic_k_and_extent(rng: np.random.Generator):
     x = rng.permutation(60).reshape(20, 3).astype(np.float32)
     mask = np.arange(20) % 3 > 0
     check(text, *({"n": np.array(n), "x": x, "mask": mask} for n in (1, 2, 13)))
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int8", "uint8", "int64", "float16"])
+@pytest.mark.parametrize(("shape", "axis"), [((9,), 0), ((5, 2), 1), ((16, 9), 1), ((4, 16, 3), 1),
+                                             ((8, 17), 1), ((3, 40), 0)])  # fmt: skip
+def test_short_rows(dtype: str, shape: tuple[int, ...], axis: int, rng) -> None:
+    """The ranks of all items, equal ones and NaN among them, the greatest and the least."""
+    count, extents = min(3, shape[axis]), ", ".join(map(str, shape))
+    kept = ", ".join(str(count if k == axis else each) for k, each in enumerate(shape))
+    text = f"""g ({dtype}[N, {extents}] x) => ({dtype}[N, {kept}] best, int64[N, {kept}] at,
+      int64[N, {kept}] others) {{
+      best, at, others = Scan <num_scan_inputs = 1, body = f ({dtype}[{extents}] a)
+        => ({dtype}[{kept}] b, int64[{kept}] p, int64[{kept}] q) {{
+        k = Constant <value = int64[1] {{{count}}}> ()
+        b, p = TopK <axis = {axis}> (a, k)
+        c, q = TopK <axis = {axis}, largest = 0> (a, k)
+      }}> (x)
+    }}"""
+    names = {"float": "f4", "double": "f8", "float16": "f2"}
+    x = rng.integers(0, 6, (7, *shape)).astype(names.get(dtype, dtype))
+    if x.dtype.kind == "f":
+        x[rng.random(x.shape) < 0.1] = np.nan
+        x[rng.random(x.shape) < 0.1] = -0.0
+    check_uncalled(text, {"x": x})
+
+
+@pytest.mark.parametrize(("extent", "form"), [(16, "the ranks of all items"), (17, "a heap of")])
+def test_the_form_of_short_rows(extent: int, form: str) -> None:
+    text = f"""kernel
+  %x: int32[40,{extent}] = input 0
+  %y: int64[40,2] = argtopk along 1 of %x
+  return %y"""
+    assert form in show_schedule(schedule_kernel(kernel_of(text), TARGET))

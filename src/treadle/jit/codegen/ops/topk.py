@@ -1,4 +1,4 @@
-"""ArgTopK: a heap of the best items so far, or a radix sort of all.
+"""ArgTopK: a heap of the best items so far, a radix sort of all, or ranks of few (ranks.py).
 
     heap = the first `count` entries
     for each of the others: if it precedes the top, it replaces the top
@@ -22,6 +22,7 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import byte_size
 from treadle.jit.codegen.llvm_types import I64, memory_type, register_type
 from treadle.jit.codegen.ops.heap import DIGIT_BITS, heap_sift, sort_passes
+from treadle.jit.codegen.ops.ranks import write_by_ranks
 from treadle.jit.codegen.safepoint import poll_after
 from treadle.jit.kernel.element_types import is_signed
 from treadle.jit.kernel.ir import ArgTopK, Node, op_of, static_shape
@@ -39,9 +40,12 @@ def emit_topk(context: CodegenContext, node: Node) -> None:
     buffer = _small(context, node) if is_small else allocate(context, node)
     keys = node.operands[0]
     count, shape = t.shape(node)[op.axis], t.shape(keys)
-    heap = _Heap(context, keys, op.axis, count, context.schedule.form_of(node))
+    form = context.schedule.form_of(node)
+    heap = None if form.form is Form.RANKS else _Heap(context, keys, op.axis, count, form)
     with context.builder.nest((*shape[: op.axis], *shape[op.axis + 1 :])) as rest, t.scope():
-        if isinstance(count, int):
+        if heap is None:
+            write_by_ranks(context, node, rest, buffer)
+        elif isinstance(count, int):
             heap.choose(rest, buffer)
         else:
             with context.builder.builder.if_then(
