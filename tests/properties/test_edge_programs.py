@@ -5,7 +5,7 @@ import pytest
 from tools.edge_programs import FAMILIES, edge_program
 from tools.random_programs import compared_edges
 
-SEEDS = range(79)
+SEEDS = range(96)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

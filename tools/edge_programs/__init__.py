@@ -13,6 +13,7 @@
     clusters    rows of a matrix, compared with a few that are carried and gathered by these
     positions   arrays that are changed behind a place, before it, or at it
     arrays      several arrays, changed in part, in branches and loops, exchanged and stacked
+    candidates  rows that are the best of stacked ones, cut at places, and counts of them
     turned      carried matrices that products read transposed, and outer products change
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
@@ -47,6 +48,7 @@ import onnx
 
 from tools.edge_programs.apart import apart
 from tools.edge_programs.arrays import arrays
+from tools.edge_programs.candidates import candidates
 from tools.edge_programs.clusters import clusters
 from tools.edge_programs.counters import counted, indexed, picked
 from tools.edge_programs.exposing import exposed
@@ -75,10 +77,11 @@ FAMILIES: Mapping[str, Family] = {
     "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
     "shifts": shifts, "masked": masked, "apart": apart, "turned": turned,
     "clusters": clusters, "positions": positions, "arrays": arrays,
+    "candidates": candidates,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 _OTHER_TYPES = {"double": np.float64, "int32": np.int32, "int64": np.int64}
-_OF_FLOATS = ("registers", "whole")
+_OF_FLOATS = ("candidates", "registers", "whole")
 """Families with operators that whole numbers do not have."""
 
 
