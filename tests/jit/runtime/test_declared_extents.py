@@ -116,3 +116,39 @@ def test_parts_that_are_too_long_have_no_room_in_the_memory_of_the_whole(rng) ->
     for _ in range(2):
         found, wanted = (each.run(None, given)[0] for each in (session, interp))
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("width", [4, 20])
+def test_sides_of_a_branch_whose_extents_become_equal(width: int, rng) -> None:
+    """Open extents, which guards make numbers: those of the branch's result are asked for, too."""
+    text = f"""g (float[3, W] s, int64 n) => (float[3, W] last) {{
+      w = Constant <value = float[1, {width}] {{{", ".join(["0.5"] * width)}}}> ()
+      last = Loop (n, "", s) <body = f (int64 i, bool go, float[3, {width}] h)
+        => (bool on, float[3, {width}] t) {{
+        on = Identity (go)
+        one = Constant <value = int64[1] {{1}}> ()
+        zero = Constant <value = int64[1] {{0}}> ()
+        end = Constant <value = int64[1] {{999}}> ()
+        two = Constant <value = int64 {{2}}> ()
+        head = Slice (w, zero, one, one)
+        heads = Expand (head, three)
+        tail = Slice (h, one, end, one)
+        u = Concat <axis = 1> (heads, tail)
+        rest = Mod (i, two)
+        odd = Cast <to = 9> (rest)
+        v = If (odd) <then_branch = a () => (float[a, b] x) {{
+          rear = Slice (u, one, end, one)
+          x = Concat <axis = 1> (heads, rear)
+        }}, else_branch = c () => (float[a, b] y) {{ y = Neg (u) }}>
+        t = Sub (h, v)
+      }}>
+    }}""".replace("heads = Expand (head, three)", "k = Constant <value = int64[2] {3, 1}> ()\n"
+                  "        heads = Expand (head, k)")  # fmt: skip
+    options = treadle.SessionOptions()
+    options.compile = "eager"
+    session = treadle.InferenceSession(HEAD + text, options, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    feeds = {"s": rng.random((3, width), np.float32), "n": np.array(3)}
+    for each in (session, session):
+        np.testing.assert_array_equal(each.run(None, feeds)[0], interp.run(None, feeds)[0])
+    assert all(isinstance(made, CompiledKernel) for made in outcomes(session))

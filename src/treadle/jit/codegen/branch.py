@@ -26,7 +26,7 @@ from treadle.jit.codegen.heap_buffer import HeapBuffer
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64, register_type
 from treadle.jit.codegen.ops.matmul_packing import packed_for_one_side
-from treadle.jit.kernel.ir import Block, Branch, Node, op_of, static_shape
+from treadle.jit.kernel.ir import Block, Branch, DimOf, Node, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
 
 EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
@@ -35,7 +35,7 @@ EmitBlock = Callable[[CodegenContext, Block, Stacked], None]
 def emit_branch(context: CodegenContext, node: Node, emit_block: EmitBlock) -> None:
     """Emit both sides; the results are in variables or in memory afterwards."""
     op, b = op_of(node, Branch), context.builder.builder
-    own, dims = reused_buffers(context, node), _dims(context, op)
+    own, dims = reused_buffers(context, node), _dims(context, node)
     parts = [result_node(context, node, number) for number in range(len(op.then_results))]
     homes = [_home(context, op, number, part, own.get(number)) for number, part in enumerate(parts)]
     order = sorted(range(len(parts)), key=lambda number: number in own)
@@ -82,16 +82,11 @@ class BranchResult:
         ]
 
 
-def _dims(context: CodegenContext, op: Branch) -> dict[tuple[int, int], Any]:
-    """Variables for the extents that differ between the two sides."""
-    none = llvm.Constant(I64, 0)
-    pairs = zip(op.then_results, op.otherwise_results, strict=True)
-    return {
-        (number, axis): context.builder.variable(I64, none)
-        for number, (one, other) in enumerate(pairs)
-        for axis, (left, right) in enumerate(zip(one.shape, other.shape, strict=True))
-        if left != right
-    }
+def _dims(context: CodegenContext, node: Node) -> dict[tuple[int, int], Any]:
+    """Variables for the extents of results that the kernel asks for, by result and axis."""
+    readers, none = context.schedule.storage.readers.get(node, ()), llvm.Constant(I64, 0)
+    asked = (each.op for each in readers if isinstance(each.op, DimOf))
+    return {(op.number, op.axis): context.builder.variable(I64, none) for op in asked}
 
 
 def _home(
