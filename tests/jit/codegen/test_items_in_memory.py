@@ -64,3 +64,48 @@ def test_pointwise_convolutions(axis: int, rng: np.random.Generator) -> None:
     }}"""
     x = rng.random((1, 3, 8, 6, 10) if axis else (3, 1, 8, 6, 10), np.float32)
     check_uncalled(text, {"x": x, "w": rng.random((16, 8, 1, 1), np.float32)})
+
+
+TURNS = {
+    "turned, reshaped": ("Transpose <perm = [1, 0]> (u)", "Reshape (q, shape)"),
+    "reshaped, turned": ("Reshape (u, turned)", "Transpose <perm = [1, 0]> (q)"),
+    "reshaped": ("Identity (u)", "Reshape (q, shape)"),
+    "a step of two, reshaped": ("Slice (u, from, to, axis, step)", "Reshape (q, shape)"),
+}
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("shape", [(2, 64), (16, 33), (33, 64)])
+def test_left_operands_of_large_products(
+    turn: str, shape: tuple[int, int], axis: int, rng: np.random.Generator
+) -> None:
+    """Products that are made for many iterations at once read what the program says."""
+    rows, columns = shape
+    first, second = TURNS[turn]
+    given = (rows, 2 * columns) if "step" in turn else shape
+    extents = [*given]
+    extents.insert(axis, 5)
+    text = f"""g (float[{rows}, {columns}] s, float[{", ".join(map(str, extents))}] us,
+      float[{columns}, {columns}] w) => (float[{rows}, {columns}] z) {{
+      shape = Constant <value = int64[2] {{{rows}, {columns}}}> ()
+      turned = Constant <value = int64[2] {{{columns}, {rows}}}> ()
+      from = Constant <value = int64[1] {{0}}> ()
+      to = Constant <value = int64[1] {{9999}}> ()
+      axis = Constant <value = int64[1] {{1}}> ()
+      step = Constant <value = int64[1] {{2}}> ()
+      z = Scan <num_scan_inputs = 1, scan_input_axes = [{axis}], body = f
+        (float[{rows}, {columns}] a, float[{given[0]}, {given[1]}] u)
+        => (float[{rows}, {columns}] b) {{
+        q = {first}
+        r = {second}
+        p = MatMul (r, w)
+        b = Add (a, p)
+      }}> (s, us)
+    }}"""
+    feeds = {
+        "s": rng.integers(-3, 4, shape).astype(np.float32),
+        "us": rng.integers(-3, 4, extents).astype(np.float32),
+        "w": rng.integers(-1, 2, (columns, columns)).astype(np.float32),
+    }
+    check_uncalled(text, feeds)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from treadle.jit.kernel.costs import LARGE_MATRIX
 from treadle.jit.kernel.ir import Loop, MatMul, Node, Reshape, ScanSlice, Take, View
 from treadle.jit.kernel.traversal import stack_of
+from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.access import AffineIndex, counter
 from treadle.jit.schedule.op_accesses import accesses_of
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -65,9 +66,15 @@ def has_large_matrix(node: Node, loop: Loop) -> bool:
 
 
 def nodes_to_item(left: Node, loop: Loop) -> tuple[Node, ...]:
-    """The views from a value to the item that it is of, with both; () if it is of none."""
+    """The views from a value to the item that it is of, with both; () if it is of none.
+
+    () also where a view in another order is reshaped: the reshaped one is read where it is made.
+    """
     found: list[Node] = []
     while left.home is loop.body and isinstance(left.op, ScanSlice | Take | View | Reshape):
+        is_turned = isinstance(left.op, View) and not keeps_order(left)
+        if is_turned and any(isinstance(each.op, Reshape) for each in found):
+            return ()
         found.append(left)
         left = left.operands[0]
     is_from_item = bool(found) and _is_item(found[-1], loop) and left.home is not loop.body
