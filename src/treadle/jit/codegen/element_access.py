@@ -324,7 +324,7 @@ class ElementAccess:
             node = node.operands[0]
         return self.address(self.buffer(node), index)
 
-    def whole_or_item(self, node: Node) -> Buffer:
+    def dense_buffer(self, node: Node) -> Buffer:
         """The memory of a value that is dense in memory, or an item of a dense one."""
         if self.storage_of(node) is not Storage.INLINE:
             return self.buffer(node)
@@ -350,15 +350,15 @@ class ElementAccess:
             return self.builder.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0))
         return value
 
-    def store(self, buffer: Buffer, index: Indices, value: Any, *, is_apart: bool = False) -> None:
-        """Store an element to memory; `is_apart`: not in a vector with its neighbours."""
+    def store(self, buffer: Buffer, index: Indices, value: Any, *, is_scalar: bool = False) -> None:
+        """Store an element to memory; `is_scalar`: LLVM does not merge it into a vector store."""
         if buffer.dtype in SIXTEEN_BIT_FLOATS:
             value = half.narrowed(self.builder, value, buffer.dtype)
         if buffer.dtype is DType.BOOL:
             value = self.builder.builder.zext(value, I8)
         whole = stored_whole(self.builder, value)
         place, builder = self.address(buffer, index), self.builder.builder
-        if is_apart:
+        if is_scalar:
             place.type = llvm.PointerType(whole.type)  # llvmlite compares the types of both
             size = buffer.dtype.numpy.itemsize
             instruction = builder.store_atomic(whole, place, "unordered", size)

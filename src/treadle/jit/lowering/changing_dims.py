@@ -36,7 +36,7 @@ def lost_axes(step: ir.Loop, operands: Sequence[Node | None]) -> ChangingAxes:
     return frozenset(found)
 
 
-def declared_axes(step: ir.Loop) -> ChangingAxes:
+def declared_fixed_axes(step: ir.Loop) -> ChangingAxes:
     """The axes of carried values whose declared extent is the same before and after an iteration.
 
     Inference loses the extents of slices at computed places, also of those that together are whole.
@@ -47,14 +47,14 @@ def declared_axes(step: ir.Loop) -> ChangingAxes:
             old, new = map(_declared, (before, after))
             if old is not None and new is not None and len(old) == len(new):
                 pairs = enumerate(zip(old, new, strict=True))
-                found |= {(number, axis) for axis, (a, b) in pairs if a == b is not None}
+                found |= {(number, axis) for axis, (a, b) in pairs if a is not None and a == b}
     return frozenset(found)
 
 
-def assume_declared(
+def assume_fixed(
     builder: KernelBuilder, number: int, state: Node, after: Node, declared: ChangingAxes
 ) -> Node:
-    """The next value, of the extents of the old one along the declared axes; guards check them."""
+    """The next value, with the extents of the carried one along `declared` axes; guards check it."""
     if after in builder.objects or len(state.shape) != len(after.shape):
         return after
     shape = list(after.shape)

@@ -38,9 +38,9 @@ from treadle.jit.lowering.boxing import (
 )
 from treadle.jit.lowering.changing_dims import (
     ChangingAxes,
-    assume_declared,
+    assume_fixed,
     changing_axes,
-    declared_axes,
+    declared_fixed_axes,
     lost_axes,
 )
 from treadle.jit.lowering.loop_body import Given, LoopBody, add_parameters
@@ -83,7 +83,7 @@ def _lowered(
     condition = _going_on(scalar(builder, condition, "a condition", (DType.BOOL,)))
     around = [node for node in (trip, condition) if node is not None]
     count = None if trip is None else builder.most(builder.number(trip), 0)
-    declared = declared_axes(step) if builder.may_assume else frozenset()
+    declared = declared_fixed_axes(step) if builder.may_assume else frozenset()
     changing = lost = lost_axes(step, operands) - declared
     operands = _typed(builder, step, operands)
     boxed_states, learnt = _held(builder, step, operands), set[int]()
@@ -210,7 +210,7 @@ def _write(
     if step.fixed_state:
         nexts = [keep_shape(builder, *pair) for pair in zip(made.states, nexts, strict=True)]
     pairs = enumerate(zip(made.states, nexts, strict=True))
-    nexts = [assume_declared(builder, k, *pair, declared - changing) for k, pair in pairs]
+    nexts = [assume_fixed(builder, k, *pair, declared - changing) for k, pair in pairs]
     made.elements = [_given(builder, step, results, 1 + count + k) for k in range(len(step.stacks))]
     for k, (element, role) in enumerate(zip(made.elements, step.stacks, strict=True)):
         is_read = step.results[count + k] is not None

@@ -68,7 +68,7 @@ def has_large_matrix(node: Node, loop: Loop) -> bool:
 def nodes_to_item(left: Node, loop: Loop) -> tuple[Node, ...]:
     """The views from a value to the item that it is of, with both; () if it is of none.
 
-    () also where a view in another order is reshaped: the reshaped one is read where it is made.
+    A view in another order that is reshaped is none: its elements are copied before the product.
     """
     found: list[Node] = []
     while left.home is loop.body and isinstance(left.op, ScanSlice | Take | View | Reshape):

@@ -12,8 +12,8 @@ from treadle.jit.kernel.ir import Block, Branch, Elementwise, Loop, Node, Result
 
 _MAX_FUNCTIONS = 4
 """The functions of functions between a Scatter and the next value."""
-_MOST_APART = 8
-"""The most elements that a Scatter writes one by one."""
+_MOST_SCALAR_STORES = 8
+"""The most elements of a Scatter that are stored one by one."""
 UpdateChain = tuple[tuple[Node, ...], Node]
 
 
@@ -93,13 +93,14 @@ def computed_anew(branch: Branch, block: Block, number: int) -> Node | None:
     return node if _is_anew(node, branch) else None
 
 
-def has_elements_apart(node: Node) -> bool:
-    """Whether a Scatter writes its elements one by one, as few of a loop are, which are read soon.
+def has_scalar_stores(node: Node) -> bool:
+    """Whether a Scatter in a loop combines few elements, and stores each of them alone.
 
-    A vector that is loaded from two vectors stored shortly before waits until both are in the
-    cache: an error diffusion with three neighbours takes 1.6 times as long.
+    The next iteration often loads a vector of some of these elements. A load that spans two earlier
+    vector stores waits until both have left the store buffer: an error diffusion with three
+    neighbours takes 1.6 times as long with vector stores.
     """
     if not isinstance(node.op, Scatter) or not node.op.function or not node.home.is_loop:
         return False
     updates = node.operands[1]
-    return updates.is_static and 1 < updates.size <= _MOST_APART
+    return updates.is_static and 1 < updates.size <= _MOST_SCALAR_STORES

@@ -1,10 +1,10 @@
-"""The best items of a short row by their ranks: how many of the others precede each of them.
+"""The first items of a short row in sorted order, by the rank of each item.
 
     rank[i] = sum(key[j] < key[i] or (key[j] == key[i] and j < i) for each j)
     order[rank[i]] = i
 
-All ranks are the lanes of one vector, which is compared with one key after the other. There are no
-branches: a heap of such rows takes most of its time to guess where a key goes.
+One vector holds all keys and is compared with each of them; another vector counts. There are no
+branches: a heap spends most of its time on branches that the processor predicts wrongly.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from treadle.jit.codegen.ops.gather import checked_index, depth_of, gather_index
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Node, Scatter, op_of, static_shape
 from treadle.jit.schedule.storage import Storage
-from treadle.jit.schedule.update_chains import has_elements_apart
+from treadle.jit.schedule.update_chains import has_scalar_stores
 
 
 def emit_scatter(context: CodegenContext, node: Node) -> None:
@@ -57,7 +57,7 @@ def _write(context: CodegenContext, node: Node, buffer: Buffer) -> None:
             index = (*at, *rest)
             position = gather_index(context, op.axes, found, index)
             value = _combined(context, node, buffer, position, t.read(updates, index))
-            t.store(buffer, position, value, is_apart=has_elements_apart(node))
+            t.store(buffer, position, value, is_scalar=has_scalar_stores(node))
 
 
 def _combined(

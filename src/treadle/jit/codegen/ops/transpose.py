@@ -110,7 +110,7 @@ def _tile(
     """Copy one full tile."""
     b, size = context.builder.builder, node.dtype.numpy.itemsize
     axes, lanes = copy.axes, copy.lanes
-    source, op = context.access.whole_or_item(node.operands[0]), op_of(node, View)
+    source, op = context.access.dense_buffer(node.operands[0]), op_of(node, View)
     vector = llvm.VectorType(memory_type(node.dtype), lanes)
 
     start = list(others)

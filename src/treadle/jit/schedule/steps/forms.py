@@ -44,7 +44,8 @@ _SORTED_SHARE = 16
 SIFT_NS, SORT_NS = 50, 8
 """The nanoseconds that safepoints count for one sift, and for one item in a pass of a sort."""
 _MOST_RANKED = 16
-"""The items of a row that are ranked: 16 rows of 9 take 0.2 of the time of heaps."""
+"""The most items of a row that is sorted by ranks: a median filter with 16 rows of 9 items takes
+0.55 of the time of one with heaps."""
 _KEYS_TOGETHER = 16
 """The keys that are compared at once with the worst item of a heap, a power of two."""
 _ROWS_TOGETHER = 8

@@ -32,7 +32,7 @@ from treadle.jit.kernel.traversal import reads_of, with_inside
 from treadle.jit.schedule.algebra.integers.bounds import Range, bounds_of, is_within
 
 _MANY = 2
-"""What a node is that may grow by more than the carried values do."""
+"""The growth of a node whose bounds may widen by more than those of the carried values."""
 _SUMS = frozenset(("add", "sub"))
 _CHOICES = frozenset(("abs", "cast", "max", "min", "neg", "where"))
 

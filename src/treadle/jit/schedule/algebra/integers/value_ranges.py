@@ -248,10 +248,10 @@ class _Analysis:
         else:
             found = {**bounded}
             self._after(op, found)
-        found = self._narrowed(op, found, initial, bounded, after)
+        found = self._tightened(op, found, initial, bounded, after)
         return found if steady is None or self._holds(op, steady, found) else None
 
-    def _narrowed(
+    def _tightened(
         self,
         op: Loop,
         found: dict[Node, Range],

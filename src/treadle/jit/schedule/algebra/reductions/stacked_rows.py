@@ -66,7 +66,7 @@ def _stacked_axes(node: Node) -> Iterator[int]:
 
 
 def _functions(node: Node, behind: int) -> Iterator[Node]:
-    """The functions of rows that compute a value; from the rows' axis on it has `behind` axes."""
+    """The functions that compute a value of rows, whose axis is the last but `behind - 1`."""
     waiting, seen = [node], set[Node]()
     while waiting:
         node = waiting.pop()
@@ -103,15 +103,12 @@ def _window(node: Node, behind: int) -> _Window | None:
     """The windows over a Concat that a view is; None if it is another node."""
     if not isinstance(node.op, View) or not isinstance(node.operands[0].op, Concat):
         return None
-    row, axes = len(node.shape) - behind, node.op.axes
-    axis = axes[node.operands[0].op.axis]
-    terms = dict(axis.terms)
-    others = [each for each in axes if each is not axis]
-    is_apart = not any(number == row for each in others for number, _ in each.terms)
-    if not (
-        is_apart and node.is_static and all(each.is_static for each in node.operands[0].operands)
-    ):
+    (join,), axes = node.operands, list(node.op.axes)
+    row, axis = len(node.shape) - behind, axes.pop(op_of(join, Concat).axis)
+    is_elsewhere = any(number == row for each in axes for number, _ in each.terms)
+    if is_elsewhere or not all(each.is_static for each in (node, *join.operands)):
         return None
+    terms = dict(axis.terms)
     if terms.pop(row, 0) != 1 or len(terms) != 1 or not isinstance(axis.offset, int):
         return None
     ((along, step),) = terms.items()
