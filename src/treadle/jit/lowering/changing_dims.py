@@ -54,7 +54,7 @@ def declared_fixed_axes(step: ir.Loop) -> ChangingAxes:
 def assume_fixed(
     builder: KernelBuilder, number: int, state: Node, after: Node, declared: ChangingAxes
 ) -> Node:
-    """The next value, with the extents of the carried one along `declared` axes; guards check it."""
+    """The next value with the carried one's extents along `declared` axes; guards check them."""
     if after in builder.objects or len(state.shape) != len(after.shape):
         return after
     shape = list(after.shape)
