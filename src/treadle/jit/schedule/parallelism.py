@@ -34,6 +34,7 @@ from treadle.jit.schedule.layouts.memory_order import MemoryOrder, is_same_size
 from treadle.jit.schedule.nest_size import INTERLEAVED_ELEMENTS, emission_weight, interleaves
 from treadle.jit.schedule.steps.chunks import Chunk, divided_axis, nest_chunk
 from treadle.jit.schedule.steps.forms import Form, StepForm
+from treadle.jit.schedule.steps.short_rows import rows_axis
 from treadle.jit.schedule.storage import Storage
 
 CACHE_LINE_ELEMENTS = 64
@@ -200,6 +201,10 @@ def parallelism_of(
             assert isinstance(last, int), "vectors along an open axis"
             vectors = in_rows(at_once * cost, (*step.shape[:-1], -(-last // at_once)), threshold)
             return replace(vectors, interleaved=1)
+        if form is not None and form.form is Form.SHORT_ROWS:
+            extents, axis = static_shape(step), rows_axis(step)
+            groups = (*extents[:axis], -(-extents[axis] // form.together))
+            return replace(in_rows(form.together * cost, groups, threshold), interleaved=1)
         found = in_rows(cost, step.shape, threshold)
         is_long = per_read(order.storage, step.operands[0]) >= _MIN_INTERLEAVED_NS
         has_rows = form is not None and form.form is Form.ROWS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,72 +15,20 @@ from llvmlite import ir as llvm
 
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.element_index import broadcast_index
 from treadle.jit.codegen.function_builder import NOT_VECTORIZED, FunctionBuilder, Index, i64
 from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.llvm_types import I32, I64
-from treadle.jit.codegen.loops.lane_values import LaneValues, lane_numbers
+from treadle.jit.codegen.loops.lane_values import lane_numbers
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
-from treadle.jit.codegen.scalar import functions
-from treadle.jit.kernel.ir import Elementwise, Node, Reduce, ScanSlice, View, op_of
+from treadle.jit.codegen.ops.row_values import RowValues
+from treadle.jit.kernel.ir import Node, Reduce, op_of
 from treadle.jit.schedule.steps.indexed_extremes import (
     IndexedExtreme,
     Search,
     indexed_extreme,
-    row_axes,
 )
-from treadle.jit.schedule.storage import Storage
 
 Place = tuple[Index, ...]
-
-
-@dataclass(eq=False, slots=True)
-class _Row(LaneValues):
-    """Neighbouring elements, a lane each; `known` are those of some nodes, at any index."""
-
-    known: dict[Node, Any] = field(default_factory=dict, kw_only=True)
-    read: dict[Any, Any] = field(default_factory=dict, kw_only=True)
-
-    def at(self, node: Node, index: Place, axis: int | None) -> Any:
-        """The elements of a node from an index on along an axis; None: one, in all lanes."""
-        if node in self.known:
-            return self.known[node]
-        key = node, index, axis
-        if key not in self.read:
-            self.read[key] = self._at(node, index, axis)
-        return self.read[key]
-
-    def _at(self, node: Node, index: Place, axis: int | None) -> Any:
-        access = self.context.access
-        if axis is None or node.shape[axis] == 1:
-            return self.many(access.read(node, index))
-        if access.storage_of(node) is not Storage.INLINE and not self._is_of_known(node):
-            return self.loaded(access.buffer(node), index)
-        along = row_axes(node, axis)
-        assert along is not None, f"{type(node.op).__name__} has no rows"
-        parts = zip(node.operands, self._indices(node, index), along, strict=True)
-        values = [self.at(*part) for part in parts]
-        if not isinstance(node.op, Elementwise):
-            return values[0]
-        dtypes = tuple(operand.dtype for operand in node.operands)
-        builder = self.context.builder
-        return functions.apply(builder, node.op.function, dtypes, node.dtype, *values)
-
-    def _is_of_known(self, node: Node) -> bool:
-        """Whether it is a function of known elements, at whose own index others are in memory."""
-        return isinstance(node.op, Elementwise) and any(
-            each in self.known or self._is_of_known(each) for each in node.operands
-        )
-
-    def _indices(self, node: Node, index: Place) -> list[Any]:
-        """The index in each operand."""
-        access = self.context.access
-        match node.op:
-            case View(axes):
-                return [tuple(access.along(axis, index) for axis in axes)]
-            case ScanSlice(axis, _):
-                return [(*index[:axis], access.item_number(node), *index[axis:])]
-        return [broadcast_index(operand, index) for operand in node.operands]
 
 
 @dataclass(eq=False, slots=True)
@@ -112,15 +60,24 @@ class _Best:
         b = self.context.builder.builder
         return [b.load(each, typ=each.allocated_type) for each in (self.value, self.place)]
 
-    def row(self, known: dict[Node, Any] | None = None) -> _Row:
+    def row(self, known: dict[Node, Any] | None = None) -> RowValues:
         """Reads rows."""
-        return _Row(self.context, self.node.home, self.lanes, known=known or {})
+        return RowValues(self.context, self.node.home, self.lanes, known=known or {})
 
-    def compare(self, index: Place, positions: Any) -> None:
-        """Compare the elements from an index on along the last axis, at positions."""
-        values = self.row().at(self.extreme.values, index, len(index) - 1)
-        b = self.context.builder.builder
-        self.take(values, b.not_(positions) if self.extreme.is_turned else positions)
+    def compare(self, index: Place, places: Any) -> None:
+        """Compare the elements from an index on along the last axis, at places."""
+        self.take(self.row().at(self.extreme.values, index, len(index) - 1), places)
+
+    def placed(self, positions: Any) -> Any:
+        """The places of positions."""
+        return self.context.builder.builder.not_(positions) if self.extreme.is_turned else positions
+
+    def move(self, distance: Index) -> None:
+        """Move the places by a number of positions."""
+        w, b = self.context.builder, self.context.builder.builder
+        by = w.splat(b.trunc(w.index(distance), I32), self.lanes)
+        place = b.load(self.place, typ=self.place.allocated_type)
+        b.store((b.sub if self.extreme.is_turned else b.add)(place, by), self.place)
 
     def take(self, values: Any, places: Any) -> None:
         """Take those elements, which come after the ones before, that are better."""
@@ -172,12 +129,16 @@ def _search_tiles(
     last = w.add(extent, w.multiply(length, -1))
     firsts = [w.least(w.multiply(length, part), last) for part in range(search.parts)]
     found = [[_Best.of(context, node, search.lanes) for _ in tiles] for _ in firsts]
+    current = _Best.of(context, node, search.lanes)
     with w.range(length, hints=NOT_VECTORIZED) as number, context.access.scope():
+        _, places = current.loaded
         for first, row in zip(firsts, found, strict=True):
-            at = w.add(first, number)
-            positions = w.splat(w.builder.trunc(w.index(at), I32), search.lanes)
             for best, kept in zip(row, tiles, strict=True):
-                best.compare(source_index(node, kept, [at]), positions)
+                best.compare(source_index(node, kept, [w.add(first, number)]), places)
+        current.move(1)
+    for first, row in zip(firsts, found, strict=True):
+        for best in row:
+            best.move(first)
     for (best, *others), kept in zip(zip(*found, strict=True), tiles, strict=True):
         for other in others:
             best.take(*other.loaded)
@@ -196,7 +157,8 @@ def searched_row(context: CodegenContext, node: Node, kept: Sequence[Index], sea
     with w.range(vectors, hints=NOT_VECTORIZED) as number, context.access.scope():
         start = w.least(w.multiply(number, lanes), w.add(extent, -lanes))
         first = w.splat(w.builder.trunc(w.index(start), I32), lanes)
-        best.compare(place([start]), w.builder.add(first, lane_numbers(lanes, I32)))
+        positions = w.builder.add(first, lane_numbers(lanes, I32))
+        best.compare(place([start]), best.placed(positions))
     found = best.packed(place([0]))
     name = f"llvm.vector.reduce.s{op.function}.{i64(found.type)}"
     total = w.builder.call(w.external(name, I64, found.type), [found])

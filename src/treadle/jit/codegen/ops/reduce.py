@@ -20,6 +20,7 @@ from treadle.jit.codegen.llvm_types import I32, register_type, undefined
 from treadle.jit.codegen.ops.blocked_sum import summed_in_blocks
 from treadle.jit.codegen.ops.indexed_extremes import search_along_result, searched_row
 from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
+from treadle.jit.codegen.ops.short_rows import reduce_short_rows
 from treadle.jit.codegen.parallel import parallel_nest, row_hints
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Node, Reduce, op_of, static_shape
@@ -249,6 +250,11 @@ def _indexed_rows(found: _Reduction, buffer: Buffer) -> None:
     search_along_result(found.context, found.node, buffer, _search(found))
 
 
+def _short_rows(found: _Reduction, buffer: Buffer) -> None:
+    lanes = found.form.together
+    reduce_short_rows(found.context, found.node, buffer, lanes, found.combined)
+
+
 def _search(found: _Reduction) -> Search:
     assert found.form.search is not None, "a form with a search"
     return found.form.search
@@ -257,6 +263,7 @@ def _search(found: _Reduction) -> Search:
 _FORMS = {
     Form.NEIGHBOURS: _neighbours,
     Form.ROWS: _by_rows,
+    Form.SHORT_ROWS: _short_rows,
     Form.INDEXED_ROWS: _indexed_rows,
 }
 _WRITTEN = Form.WRITTEN, Form.VECTOR, Form.PARTS

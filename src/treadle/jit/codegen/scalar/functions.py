@@ -73,6 +73,8 @@ def cast(builder: FunctionBuilder, value: Any, source: DType, target: DType) -> 
         )
     if is_float(source):
         return _from_float(builder, value, source, target)
+    if is_float(target) and source is DType.BOOL:
+        return b.select(value, llvm.Constant(type_, 1.0), llvm.Constant(type_, 0.0))
     if is_float(target):
         return b.sitofp(value, type_) if is_signed(source) else b.uitofp(value, type_)
     width, wanted = (element_type(each).width for each in (value.type, type_))

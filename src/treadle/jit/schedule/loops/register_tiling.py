@@ -46,7 +46,9 @@ on 0.5 to 0.9 of it, as long as the cache holds them."""
 _MAX_VECTORS, _STATE_REGISTERS = 4, 12
 """The vector registers of a value in a tile, and of all carried values."""
 _MAX_VECTORS_OF_LARGE = 8
-"""The same of arrays that the cache does not hold; three quarters of all are for carried values."""
+"""The same of arrays that the cache does not hold."""
+_TEMPORARIES = 2
+"""The vectors beside the carried ones that LLVM keeps in registers for each vector of a tile."""
 _MIN_LANES = 32
 """The elements of a tile from which its arithmetic keeps the processor busy."""
 _MAX_TILES_WITH_NUMBERS = 2
@@ -188,10 +190,11 @@ def _tiles(facts: LoopFacts, shape: tuple[int, ...], arrays: list[int]) -> Regis
     is_large = size > _MAX_ELEMENTS
     widest = max(states[k].dtype.numpy.itemsize for k in arrays)
     vector = facts.target.vector_bytes // widest
-    most, registers = _MAX_VECTORS, _STATE_REGISTERS
+    vectors = min(_MAX_VECTORS, _STATE_REGISTERS // len(arrays))
     if is_large:
-        most, registers = _MAX_VECTORS_OF_LARGE, 3 * facts.target.registers // 4
-    vectors = max(1, min(most, registers // len(arrays)))
+        held = facts.target.registers // (len(arrays) + _TEMPORARIES)
+        vectors = min(_MAX_VECTORS_OF_LARGE, held)
+    vectors = max(1, vectors)
     lanes = min(size, vector * (1 << vectors.bit_length() - 1 if is_large else vectors))
     repeated = _repeated(facts, shape)
     while is_large and repeated % lanes:  # LLVM has vectors of other lengths by single elements

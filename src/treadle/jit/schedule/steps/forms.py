@@ -20,6 +20,7 @@ from treadle.jit.kernel.ir import ArgTopK, Block, Node, Reduce, static_shape
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.steps.chunks import Chunk, nest_chunk
 from treadle.jit.schedule.steps.indexed_extremes import Search, search_of
+from treadle.jit.schedule.steps.short_rows import rows_at_once
 from treadle.jit.schedule.storage import Storage
 
 _SHORT_AXIS, _LONG_AXIS, _BLOCK = 4, 32, 4096
@@ -58,6 +59,7 @@ class Form(enum.Enum):
     EACH = "vectors along the reduced axis"
     NEIGHBOURS = "vectors along the reduced axis, for the elements of the last one at once"
     ROWS = "vectors along the result"
+    SHORT_ROWS = "vectors along short rows"
     WRITTEN = "written out"
     VECTOR = "written out, the terms in one vector"
     PARTS = "written out, in eight sums"
@@ -93,13 +95,15 @@ class StepForm:
         yield self.form.value
         yield from ["in blocks"] * self.in_blocks
         if self.together:
-            yield f"{self.together} {'rows' if self.form is Form.ROWS else 'keys'} at once"
+            yield f"{self.together} {_TOGETHER.get(self.form, 'keys')} at once"
         if self.search:
             yield f"{self.search.elements} elements at once"
             yield from [f"in {self.search.parts} parts"] * (self.search.parts > 1)
         yield from ["with safepoints"] * (self.polls or self.chunk is not None)
 
 
+_TOGETHER = {Form.ROWS: "rows", Form.SHORT_ROWS: "of them"}
+"""Of which things a reduction combines some at once."""
 _INDEXED = {(Form.EACH, True): Form.INDEXED, (Form.ROWS, False): Form.INDEXED_ROWS}
 """The form in which positions are searched beside values, by whether the last axis is reduced."""
 
@@ -117,7 +121,7 @@ def form_of(
     """
     match node.op:
         case Reduce() as op:
-            found = _reduction(node, op, order, vectorized)
+            found = _reduction(node, op, order, vectorized, vector_bytes)
             search = search_of(node, order, vectorized, vector_bytes)
             form = _INDEXED.get((found.form, len(node.operands[0].shape) - 1 in op.axes))
             return StepForm(form, search=search) if form and search and not found.chunk else found
@@ -156,6 +160,7 @@ def _reduction(
     op: Reduce,
     order: MemoryOrder,
     vectorized: Collection[Block],
+    vector_bytes: int,
 ) -> StepForm:
     places = order.storage.storage_of
     (source,), is_kept = node.operands, places[node] is Storage.REGISTERS
@@ -172,6 +177,10 @@ def _reduction(
         if not is_sum or prod(static_shape(source)[axis] for axis in op.axes) < PARTIAL_SUMS:
             return StepForm(Form.WRITTEN)
         return StepForm(Form.PARTS if node.home in vectorized else Form.VECTOR)
+    if form is Form.EACH and not is_kept and node.home not in vectorized:
+        rows = rows_at_once(node, order, vector_bytes)
+        if rows:
+            return StepForm(Form.SHORT_ROWS, together=rows)
     in_vectors = not isinstance(last, int) or last >= _MIN_VECTOR_EXTENT
     is_longer = not isinstance(last, int) or last > SUM_BLOCK
     in_blocks = form is Form.EACH and is_sum and node.dtype in _SUMMED and is_longer

@@ -14,11 +14,10 @@ where those would take seven on half the lanes: Viterbi with 64 states takes hal
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from treadle.ir import DType
-from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Block,
     Constant,
@@ -27,15 +26,13 @@ from treadle.jit.kernel.ir import (
     Number,
     Reduce,
     Reshape,
-    ScanSlice,
     View,
     op_of,
 )
-from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.schedule.algebra.integers.packed_keys import packed_keys
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.nest_size import is_expensive
-from treadle.jit.schedule.storage import Storage
+from treadle.jit.schedule.steps.row_vectors import has_row
 
 _TILES = 4
 """The vectors of elements that are searched side by side."""
@@ -127,7 +124,7 @@ def search_of(
     last, inline = len(values.shape) - 1, set[Node]()
     if len(op.axes) != 1 or values.shape != packed.shape:
         return None
-    if not _has_row(values, last, order, inline):
+    if not has_row(values, last, order, inline):
         return None
     lanes, extent = vector_bytes // _LANE_BYTES, values.shape[last]
     is_row = op.axes == (last,)
@@ -155,46 +152,3 @@ def _parts(extent: Number, tiles: int, vector_bytes: int) -> int:
     """The parts in which the other axis is searched at once."""
     most = _PARTS_OF.get(vector_bytes, 1) // tiles
     return max(1, min(most, extent // _MIN_PART) if isinstance(extent, int) else most)
-
-
-def _has_row(node: Node, axis: int, order: MemoryOrder, inline: set[Node]) -> bool:
-    """Whether elements along an axis are read as vectors; adds the nodes that are computed."""
-    if node.shape[axis] == 1:
-        return True
-    if order.storage.storage_of[node] is Storage.NEST:
-        return False
-    if order.storage.storage_of[node] is not Storage.INLINE:
-        is_last = axis == len(node.shape) - 1
-        has_row = order.has_rows(node) if is_last else order.has_neighbours(node, axis)
-        return has_row and node.dtype not in SIXTEEN_BIT_FLOATS
-    if isinstance(node.op, Elementwise):
-        dtypes = tuple(operand.dtype for operand in node.operands)
-        if not FUNCTIONS[node.op.function].has_vector_form(dtypes, node.dtype):
-            return False
-        inline.add(node)
-    along = row_axes(node, axis)
-    return along is not None and all(
-        own is None or _has_row(operand, own, order, inline)
-        for operand, own in zip(node.operands, along, strict=True)
-    )
-
-
-def row_axes(node: Node, axis: int) -> Sequence[int | None] | None:
-    """The axis along which each operand is read for a row of a node that is computed inline.
-
-    None for an operand of which one element is read; None instead of all if a row is no row of
-    the operand.
-    """
-    match node.op:
-        case Elementwise():
-            before = [len(node.shape) - len(operand.shape) for operand in node.operands]
-            return [axis - each if axis >= each else None for each in before]
-        case ScanSlice(sliced, _):
-            return [axis + (axis >= sliced)]
-        case View(axes):
-            own = [k for k, read in enumerate(axes) if any(axis == n for n, _ in read.terms)]
-            if not own:
-                return [None]
-            is_row = len(own) == 1 and (axis, 1) in axes[own[0]].terms
-            return own if is_row else None
-    return None
