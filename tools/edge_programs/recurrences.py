@@ -152,7 +152,7 @@ def stacked(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
 def updates(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """An array of which a branch changes one row, or all."""
     chance, body = lines.chance, lines.inner()
-    rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 17))
+    rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 8, 12, 16, 17, 24, 48))
     kind = f"float[{rows},{width}]"
     count = body.add("Shape <end = 1> (a)")
     place = body.add(f"Mod ({body.add('Unsqueeze (i, zero)')}, {count})")
@@ -183,16 +183,19 @@ def updates(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return {"n": trip_count(chance), "s": numbers(chance, rows, width)}, {"o": 2, "y": 3}
 
 
+_REDUCTIONS = ("ReduceMax", "ReduceMin", "ReduceSum")
+
+
 def reduced(lines: Lines) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """An array, a value of it, and the reduction of that value."""
     chance, body = lines.chance, lines.inner()
-    rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 17))
+    rows, width = chance.choice(EXTENTS), chance.choice((1, 4, 8, 12, 16, 17, 24, 48))
     kind, axis = f"float[{rows},{width}]", chance.choice(("zero", "one"))
     read = ["a", body.shifted("a", axis)] if chance.random() < 0.3 else ["a"]
     item = body.add(f"Slice (a, zero, one, {axis})")
     first = body.bounded(body.add(f"Sub ({body.mixed(read, 2)}, {item})"))
     over = chance.choice(("zero", "one"))
-    most = body.add(f"{chance.choice(('ReduceMax', 'ReduceSum'))} ({first}, {over})")
+    most = body.add(f"{chance.choice(_REDUCTIONS)} ({first}, {over})")
     later = [first, body.shifted(first, axis)] if chance.random() < 0.3 else [first]
     after = body.bounded(body.add(f"Add ({body.mixed(later, 1)}, {body.bounded(most)})"))
     told = body.add(f"Neg ({chance.choice(('a', first, most, after))})")

@@ -31,7 +31,7 @@ from treadle.jit.kernel.ir import Kernel, Loop, Node, op_of
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.loops.iteration_time import SAFEPOINT_PERIOD
-from treadle.jit.schedule.loops.vectorization import Vectorization
+from treadle.jit.schedule.loops.strategies import strip_of
 from treadle.jit.toolchain.symbols import POLL_FUNCTION
 
 KEEPING_REGISTERS = "preserve_allcc"
@@ -79,7 +79,7 @@ def _polls_inside(context: CodegenContext, op: Loop) -> bool:
     return any(
         isinstance(each.op, Loop)
         and not each.op.has_condition
-        and isinstance(context.schedule.loops[each].strategy, Vectorization)
+        and strip_of(context.schedule.loops[each].strategy)
         and context.schedule.iterations[each].whole is None
         for each in op.body.nodes
     )

@@ -1,4 +1,4 @@
-"""Strip mining: a loop whose iterations LLVM vectorizes has its safepoint once in a strip of them.
+"""Strip mining: a loop whose iterations are short has its safepoint once in a strip of them.
 
     while safepoint, i < limit:
         end = min(i + strip, limit)
@@ -6,7 +6,8 @@
             body
         while ++i != end
 
-A safepoint in every iteration is a branch to a call of Python, for which LLVM would not vectorize.
+A safepoint in every iteration is a branch to a call of Python, for which LLVM would not vectorize;
+and where iterations are short and in order, it takes a part of their time.
 Numbers from before the loop are handed to each strip through a barrier: vectors of them, made once
 before the loop, would be saved in memory because of that call, and read from there in every
 iteration. Arrays that are in memory too are read there: a vector of one element is one instruction.
@@ -24,12 +25,13 @@ from treadle.jit.codegen.function_builder import NOT_VECTORIZED
 from treadle.jit.codegen.llvm_types import I64
 from treadle.jit.codegen.safepoint import count_down, poll_when_due
 from treadle.jit.kernel.ir import Loop, Node, op_of, static_shape
+from treadle.jit.schedule.loops.strategies import Strategy, strip_of
 from treadle.jit.schedule.loops.vectorization import Vectorization
 
 
 def poll_before_strip(context: CodegenContext, node: Node) -> None:
     """Poll when due, if a loop is in strips, before it asks whether iterations are left."""
-    if isinstance(context.schedule.loops[node].strategy, Vectorization):
+    if strip_of(context.schedule.loops[node].strategy):
         poll_when_due(context)
 
 
@@ -44,10 +46,11 @@ def strip_mined(
     w, b = context.builder, context.builder.builder
     first = b.load(counter, typ=I64)
     strategy = context.schedule.loops[node].strategy
-    if not isinstance(strategy, Vectorization):
+    strip = strip_of(strategy)
+    if not strip:
         yield first, again
         return
-    end = b.add(first, w.index(strategy.strip), flags=("nsw", "nuw"))
+    end = b.add(first, w.index(strip), flags=("nsw", "nuw"))
     end = w.least(end, stop)
     handed = _handed(context, op_of(node, Loop))
     body, is_left, done = w.blocks("iteration", "is_left", "strip_done")
@@ -67,12 +70,12 @@ def strip_mined(
         ran = b.sub(end, first, flags=("nsw",))
         count_down(context, w.multiply(ran, context.schedule.iterations[node].group))
     b.branch(again)
-    context.counts["vectorized"] += 1
+    context.counts["vectorized"] += isinstance(strategy, Vectorization)
 
 
-def _hints(strategy: Vectorization) -> Sequence[str]:
+def _hints(strategy: Strategy) -> Sequence[str]:
     """The hints for LLVM, which may unroll a loop with updates that it cannot vectorize."""
-    if strategy.of_elements:
+    if not isinstance(strategy, Vectorization) or strategy.of_elements:
         return NOT_VECTORIZED
     return () if strategy.updates else ("unroll.disable",)
 

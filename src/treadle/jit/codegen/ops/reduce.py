@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir as llvm
 
+from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
@@ -19,7 +20,12 @@ from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.llvm_types import I32, register_type, undefined
 from treadle.jit.codegen.ops.blocked_sum import summed_in_blocks
 from treadle.jit.codegen.ops.indexed_extremes import search_along_result, searched_row
-from treadle.jit.codegen.ops.reduced_element import combine, neutral, source_index
+from treadle.jit.codegen.ops.reduced_element import (
+    combine,
+    fused_sum,
+    neutral,
+    source_index,
+)
 from treadle.jit.codegen.ops.short_rows import reduce_short_rows
 from treadle.jit.codegen.parallel import parallel_nest, row_hints
 from treadle.jit.codegen.scalar import functions
@@ -64,6 +70,11 @@ class _Reduction:
     def combined(self, left: Any, right: Any) -> Any:
         """Two elements or results in one."""
         return combine(self.context.builder, self.op.function, self.node.dtype, left, right)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it adds floats that are not rounded after each step."""
+        return self.op.function == "add" and self.node.dtype in (DType.FLOAT32, DType.FLOAT64)
 
     @property
     def neutral(self) -> Any:
@@ -164,6 +175,8 @@ def _written(found: _Reduction, kept: Sequence[Index]) -> Any:
         return _added(context, elements)
 
     def combined(left: Any, right: Any) -> Any:
+        if found.is_sum:
+            return fused_sum(context.builder, left, right)
         types = (node.dtype, node.dtype), node.dtype
         return functions.apply(context.builder, function, *types, left, right)
 
@@ -238,10 +251,10 @@ def _add_rows(found: _Reduction, buffer: Buffer, part: _Part, rows: Sequence[Any
         index = part.place(own)
         places = [source_index(found.node, index, row) for row in rows]
         values = [found.read(place) for place in places]
-        while len(values) > 1:
-            pairs = zip(values[::2], values[1::2], strict=False)
-            values = [found.combined(*pair) for pair in pairs] + values[len(values) & ~1 :]
-        access.store(buffer, index, found.combined(access.load(buffer, index), values[0]))
+        half = (len(values) + 1) // 2
+        parts = [[access.load(buffer, index), *values[:half]], values[half:]]
+        sums = [reduce(found.combined, part) for part in parts if part]
+        access.store(buffer, index, reduce(found.combined, sums))
         for place in places:
             found.visit(place)
 

@@ -37,3 +37,8 @@ def strategy_of(facts: LoopFacts) -> tuple[Strategy, Mapping[str, str]]:
             return found, declined
         declined[name] = found
     return in_order_of(facts), declined
+
+
+def strip_of(strategy: Strategy) -> int:
+    """The iterations between two safepoints of a loop in strips; 0: it is not in strips."""
+    return strategy.strip if isinstance(strategy, Vectorization | InOrder) else 0

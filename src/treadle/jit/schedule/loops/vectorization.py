@@ -31,9 +31,9 @@ from treadle.jit.schedule.layouts.windows import (
     obstacle_to_straight_code,
 )
 from treadle.jit.schedule.loops.facts import LoopFacts
+from treadle.jit.schedule.loops.in_order import STRIP
 from treadle.jit.schedule.update_chains import update_chains
 
-_STRIP = 2048
 _OF_FLOATS, _OF_INTEGERS = ("min", "max"), ("min", "max", "add", "mul", "and", "or", "xor")
 
 
@@ -59,7 +59,7 @@ def vectorization_of(facts: LoopFacts) -> Vectorization | str:
     op = facts.op
     obstacle = obstacle_to_lanes(op, facts.kernel) or _obstacle(facts)
     obstacle = obstacle or _obstacle_of_carried(facts)
-    return obstacle or Vectorization(_STRIP, _hands_rows_on(facts), bool(_updated(facts)))
+    return obstacle or Vectorization(STRIP, _hands_rows_on(facts), bool(_updated(facts)))
 
 
 def _hands_rows_on(facts: LoopFacts) -> bool:
