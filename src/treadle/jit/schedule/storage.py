@@ -12,7 +12,6 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     ArgTopK,
     Branch,
@@ -22,7 +21,6 @@ from treadle.jit.kernel.ir import (
     Elementwise,
     Gather,
     HostCall,
-    Input,
     Iota,
     Kernel,
     Loop,
@@ -43,6 +41,7 @@ from treadle.jit.schedule.index_set_splitting import (
     is_split_with,
     reads_few_pieces,
 )
+from treadle.jit.schedule.layouts.transposed_operands import stored_transpose
 from treadle.jit.schedule.layouts.updated_tables import updated_tables
 from treadle.jit.schedule.layouts.windows import filters_windows
 from treadle.jit.schedule.nest_size import (
@@ -63,8 +62,6 @@ _MIN_ROW, _MAX_UNROLLED_ROWS = 8, 32
 """The number of elements that a reduction or product into registers may read."""
 MAX_UNROLLED_EXPENSIVE = 96
 """The number of expensive functions of a block that are unrolled."""
-_DOT_DTYPES = (DType.FLOAT32, DType.FLOAT64)
-_MOST_DOT_ROWS, _FEWEST_DOT_TERMS = 3, 32
 _MAX_WRITTEN_OUT = 1024
 """The elements of a block, in all small tensors, whose functions are unrolled."""
 _MIN_REREAD_ROWS = 4
@@ -344,27 +341,6 @@ def _reads_often(reader: Node, node: Node) -> bool:
     if not _MIN_REREAD <= node.size <= _MAX_REREAD:
         return False
     return not is_run_once(reader, node.home)
-
-
-def stored_transpose(product: Node) -> Node | None:
-    """The matrix whose rows are the columns of the right operand; None if it must be transposed.
-
-    Few rows times a transposed input are dot products with its rows. With more rows, and for a
-    constant, which is transposed once, a transposed copy is faster.
-    """
-    right = product.operands[1]
-    if not isinstance(right.op, View) or not isinstance(right.operands[0].op, Input | CarriedArg):
-        return None
-    if product.dtype not in _DOT_DTYPES or not (product.is_static and right.is_static):
-        return None
-    (matrix,), axes = right.operands, [(axis.offset, axis.terms) for axis in right.op.axes]
-    is_swapped = len(right.shape) == 2 and axes == [(0, ((1, 1),)), (0, ((0, 1),))]
-    if not is_swapped or matrix.shape != right.shape[::-1] or len(product.shape) != 2:
-        return None
-    rows, inner = product.shape[0], right.shape[0]
-    assert isinstance(rows, int)
-    assert isinstance(inner, int)
-    return matrix if rows <= _MOST_DOT_ROWS and inner >= _FEWEST_DOT_TERMS else None
 
 
 def _has_many_rows(product: Node) -> bool:

@@ -26,9 +26,10 @@ from treadle.jit.kernel.traversal import all_nodes, inner_blocks
 from treadle.jit.schedule.cost_model import COPIED, eighths_of
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.product_tiles import NO_VECTOR_ROWS, panel_columns
+from treadle.jit.schedule.layouts.transposed_operands import stored_transpose
 from treadle.jit.schedule.steps.chunks import Chunk, items_in_chunks
 from treadle.jit.schedule.steps.copies import Copy, packed_copy
-from treadle.jit.schedule.storage import Storage, stored_transpose, transposed_axes
+from treadle.jit.schedule.storage import Storage, transposed_axes
 
 _MIN_PACKED_ELEMENTS, _MIN_TURNED_ELEMENTS = 4096, 512
 """The number of elements below which packing does not pay: of rows as they are, and of others."""

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from treadle.jit.kernel import costs
-from treadle.jit.kernel.ir import Block, MatMul, Node, Number, static_shape
+from treadle.jit.kernel.ir import Block, MatMul, Node, Number
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.cost_model import is_long, per_product
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
@@ -28,9 +28,10 @@ from treadle.jit.schedule.layouts.product_tiles import (
     rows_together,
     tile_of,
 )
+from treadle.jit.schedule.layouts.transposed_operands import stored_transpose
 from treadle.jit.schedule.parallelism import Parallelism, in_rows, shares_items
 from treadle.jit.schedule.steps.chunks import chunk_of, part_of
-from treadle.jit.schedule.storage import Storage, stored_transpose
+from treadle.jit.schedule.storage import Storage
 
 _MIN_HALVED = 4
 """The terms from which a sum in registers is added in two halves, side by side."""
@@ -43,8 +44,9 @@ class Dots:
     """Dot products with `matrix`, the transpose of the right operand: `together` columns at once.
 
     `lanes` terms of each are added at once; threads share the columns. The left operand is copied
-    first where `copies_left`. A long product has a
-    safepoint for every `chunk` times `together` columns; 0: it has none.
+    first where `copies_left`; sums of `together` columns are stored as one vector where
+    `stores_vectors`. A long product has a safepoint for every `chunk` times `together` columns; 0:
+    it has none.
     """
 
     sharing: Parallelism
@@ -53,6 +55,7 @@ class Dots:
     lanes: int
     chunk: int
     copies_left: bool
+    stores_vectors: bool
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
@@ -219,15 +222,21 @@ def _panels(node: Node, panel: int, target: Target, threshold: int, *, is_ahead:
 
 
 def _dots(node: Node, matrix: Node, order: MemoryOrder, target: Target, threshold: int) -> Dots:
-    (rows, columns), inner = static_shape(node), static_shape(matrix)[1]
+    (*_, rows, columns), inner = node.shape, matrix.shape[-1]
+    assert isinstance(rows, int)
+    assert isinstance(inner, int)
     at_once = dots_together(rows, target)
-    full, cost = columns // at_once, per_product(node.dtype, rows)
-    is_shared = shares_items(full, cost, (rows, inner, full * at_once), threshold)
+    full = columns // at_once if isinstance(columns, int) else columns
+    cost = per_product(node.dtype, rows)
+    size = full * at_once if isinstance(full, int) else full
+    is_shared = shares_items(full, cost, (rows, inner, size), threshold)
     lanes = min(target.vector_bytes // node.dtype.numpy.itemsize, inner)
     sharing = Parallelism(cost, 1, 1, 1 if is_shared else None)
-    chunk = chunk_of(full, (rows, inner, at_once), 1) if full else 0
+    chunk = 0 if full == 0 else chunk_of(full, (rows, inner, at_once), 1)
     copies_left = not order.is_stored_whole(node.operands[0])
-    return Dots(sharing, matrix, at_once, lanes, chunk, copies_left)
+    are_even = lanes.bit_count() == at_once.bit_count() == 1 < at_once <= lanes
+    stores_vectors = are_even and order.has_rows(node)
+    return Dots(sharing, matrix, at_once, lanes, chunk, copies_left, stores_vectors)
 
 
 def _turns(node: Node, target: Target) -> bool:
