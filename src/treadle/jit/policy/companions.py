@@ -38,6 +38,8 @@ _MOVES = _VIEWS | {"Cast", "Concat", "ConstantOfShape", "Expand", "Transpose"}
 
 What they do beside a loop is often undone in it, as where states are carried transposed.
 """
+_MAX_PRODUCTS = 2**16
+"""The most multiplications of a product that joins: onnxruntime takes longer to be called."""
 _MAX_ELEMENTS, _MAX_MOVED = 65536, 2**19
 """The greatest number of elements of a value in an operator that joins a loop's region.
 
@@ -48,10 +50,12 @@ onnxruntime takes. If only a run shows more, it stays: without it the loops woul
 
 def may_be_small(step: Step) -> bool:
     """Whether the step should join: native, cheap, and small as far as its types show."""
-    if not isinstance(step, Leaf) or step.op in _DEAR or not is_native(step):
+    if not isinstance(step, Leaf) or not is_native(step):
         return False
     if lowering(step.domain, step.op, step.version) is None:
         return False
+    if step.op in _DEAR:
+        return _is_small_product(step)
     if step.op in _OF_LISTS or step.op in _VIEWS:
         return True
     sizes = [_size(value) for value in _looked_at(step)]
@@ -59,6 +63,15 @@ def may_be_small(step: Step) -> bool:
         return False
     most = _MAX_MOVED if step.op in _MOVES else _MAX_ELEMENTS
     return all(size is None or size <= most for size in sizes)
+
+
+def _is_small_product(step: Leaf) -> bool:
+    """Whether it is a product whose types show that it has few multiplications."""
+    if step.op not in ("MatMul", "Gemm"):
+        return False
+    sizes = [_size(value) for value in (*step.operands[:2], *step.results) if value is not None]
+    known = [size for size in sizes if size is not None]
+    return len(known) == len(sizes) == 3 and prod(known) <= _MAX_PRODUCTS**2
 
 
 def may_link(step: Step) -> bool:

@@ -48,14 +48,16 @@ _ADOPTED_BYTES = 2**20
 Smaller ones are copied.
 """
 _UNBOUNDED = inf, 2**62
-_FULL, _UNMATCHED, _OVER_LIMIT, _OVER_BYTES = 2, 5, 7, 8
+_FULL, _UNMATCHED, _UNFIT, _OVER_LIMIT, _OVER_BYTES = 2, 5, 6, 7, 8
 _FAILURES = {
     1: "an index is out of range",
     _FULL: "there is not enough memory for a value",
     3: "the trip count is larger than the number of items of a scan input",
     _UNMATCHED: "a guard failed: extents of this run differ from those that the code assumes",
-    6: "a guard failed: a value of this run is outside the range that the code supports",
+    _UNFIT: "a guard failed: a value of this run is outside the range that the code supports",
 }
+_MISFITS = {_UNMATCHED: 2, _UNFIT: 8}
+"""The failures of a guard in a row after which its kernel is dropped: others may be of the data."""
 _BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
 
 
@@ -63,7 +65,12 @@ _NOTHING = nullcontext()
 
 
 class GuardFailed(FallbackRequired):
-    """A guard that compares extents failed."""
+    """A guard failed; its kernel is dropped where that happens `most` times in a row."""
+
+    def __init__(self, error: RunError, most: int) -> None:
+        """Keep the number."""
+        super().__init__(error)
+        self.most = most
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,10 +319,9 @@ def _call(
         if status == _OVER_BYTES:
             _tell_weight(compiled, slots, context)
         if status:
-            refused = GuardFailed if status == _UNMATCHED else FallbackRequired
-            raise refused(
-                RunError(_FAILURES[status] + (why_full() if status == _FULL else ""), path)
-            )
+            error = RunError(_FAILURES[status] + (why_full() if status == _FULL else ""), path)
+            most = _MISFITS.get(status)
+            raise FallbackRequired(error) if most is None else GuardFailed(error, most)
     except KernelError as error:
         raise FallbackRequired(RunError(str(error), path)) from error
 

@@ -45,9 +45,7 @@ _MAX_KERNELS = 32
 """Kernels that a region keeps."""
 _POLL_SECONDS = 0.005
 """The interval at which a run waiting for another's compilation polls."""
-_MAX_MISFITS = 2
-"""The number of consecutive failures after which a signature has no kernel."""
-_MISFIT = "the code failed twice in a row because shapes change inside the run"
+_MISFIT = "a guard of the code failed {} times in a row, as of shapes that change inside the run"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
@@ -244,9 +242,9 @@ class KernelCache:
             self.by_shapes.clear()
 
     def missed(
-        self, arrays: Sequence[np.ndarray], kernel: CompiledKernel
+        self, arrays: Sequence[np.ndarray], kernel: CompiledKernel, most: int
     ) -> Callable[[], None] | None:
-        """Adapt to a failed guard.
+        """Adapt to a failed guard; `most` failures in a row are enough.
 
         Returns a function to call once another engine has succeeded, so that the data is valid: it
         records the failure of a kernel that makes no assumptions.
@@ -258,7 +256,7 @@ class KernelCache:
             if kernel.kernel.assumes:
                 self._assume_nothing(kernel)
             elif dims is self.compiler.base:
-                return partial(self._misfit, kernel)
+                return partial(self._misfit, kernel, most)
             else:
                 return partial(self._misfit_dims, arrays, dims)
         return None
@@ -277,13 +275,13 @@ class KernelCache:
             del self.compiled[key]
         self.by_shapes.clear()
 
-    def _misfit(self, kernel: CompiledKernel) -> None:
-        """Remove the kernel of a signature that failed twice in a row."""
+    def _misfit(self, kernel: CompiledKernel, most: int) -> None:
+        """Remove the kernel of a signature that failed so often in a row."""
         with self.lock:
             for key in self._keys(kernel):
                 self.misfits[key] = self.misfits.get(key, 0) + 1
-                if self.misfits[key] >= _MAX_MISFITS:
-                    self.compiled[key] = _MISFIT
+                if self.misfits[key] >= most:
+                    self.compiled[key] = _MISFIT.format(most)
                     self.by_shapes.clear()
 
     def _misfit_dims(self, arrays: Sequence[np.ndarray], dims: DynamicDims) -> None:

@@ -73,7 +73,7 @@ class NativeRegion:
             path = self.region.path
             results = invoke(kernel, arrays, extents, context, path, boxes, self.names)
         except GuardFailed as failure:
-            failure.answered = cache.missed(arrays, kernel)
+            failure.answered = cache.missed(arrays, kernel, failure.most)
             if not kernel.kernel.assumes or kernel in cache.compiled.values():
                 raise
             return self(inputs, context)  # by a kernel that assumes nothing
