@@ -108,3 +108,62 @@ def test_functions_that_only_some_iterations_compute(element: str, rng) -> None:
     text = COMPRESSOR.replace("TYPE", "float").replace("float", element)
     with np.errstate(all="ignore"):
         check(text, *feeds)
+
+
+COMMON = """g (int64[T] a, int64[N] b, int64[M] row0) => (int64[M] row, int64[T,N] all) {
+  none = Constant <value = int64[1] {0}> ()
+  count = Constant <value = int64 {TRIPS}> ()
+  row, all = Scan <num_scan_inputs = 1, body = f (int64[M] before, int64 x)
+    => (int64[M] after, int64[N] cells) {
+    yes = Constant <value = bool {1}> ()
+    zero = Constant <value = int64 {0}> ()
+    last, cells = Loop (count, yes, zero) <body = h (int64 j, bool go, int64 left)
+      => (bool on, int64 cell, int64 out) {
+      on = Identity (go)
+      one = Constant <value = int64 {1}> ()
+      y = Gather (b, j)
+      same = Equal (x, y)
+      cell = If (same) <then_branch = t () => (int64 more) { p = PLACE
+          corner = Gather (before, p)  more = Add (corner, one) },
+        else_branch = e () => (int64 most) { next = Add (j, one)
+          above = Gather (before, next)  most = Max (above, left) }>
+      out = Identity (cell)
+    }>
+    after = Concat <axis = 0> (none, cells)
+  }> (row0, a)
+}"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 40])
+def test_elements_at_places_in_range_are_read_for_both_sides(
+    count: int, rng: np.random.Generator
+) -> None:
+    b = rng.integers(0, 3, count)
+    feeds = [
+        {"a": rng.integers(0, 3, rows), "b": b, "row0": np.zeros(count + 1, np.int64)}
+        for rows in (0, 1, 2, 33)
+    ]
+    check(COMMON.replace("TRIPS", str(count)).replace("PLACE", "Identity (j)"), *feeds)
+
+
+def test_an_element_that_only_one_side_may_read_is_read_there(rng: np.random.Generator) -> None:
+    text = COMMON.replace("TRIPS", "9").replace("PLACE", "Mul (j, y)")  # beyond where y is large
+    b = np.array([1, 7, 1, 7, 0, 7, 1, 1, 0])
+    check(text, {"a": rng.integers(0, 2, 12), "b": b, "row0": np.zeros(10, np.int64)})
+
+
+TAKES = BRANCH.replace(
+    "      %a: float32[] = mul %s, %x\n",
+    "      %i: int64[] = PLACE\n      %a: float32[] = take along 0 of %table, %i\n",
+).replace("  %zero: int64", "  %table: float32[8] = input 2\n  %zero: int64")
+
+
+@pytest.mark.parametrize(
+    ("place", "is_select"), [("and %n, %seven", True), ("max %n, %seven", False)]
+)
+def test_a_take_is_in_range_by_its_bits(place: str, is_select: bool) -> None:
+    text = TAKES.replace("PLACE", place)
+    kernel = kernel_of(text.replace("  %e as", "  %seven: int64[] = constant 7\n  %e as"))
+    made = with_selects(kernel)
+    assert (made is not kernel) is is_select
+    verify_kernel(made)

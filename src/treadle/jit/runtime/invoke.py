@@ -59,8 +59,6 @@ _FAILURES = {
 _MISFITS = {_UNMATCHED: 2, _UNFIT: 8}
 """The failures of a guard in a row after which its kernel is dropped: others may be of the data."""
 _BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
-
-
 _NOTHING = nullcontext()
 
 

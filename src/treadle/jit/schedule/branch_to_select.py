@@ -5,12 +5,12 @@
 
 A loop whose If acts as a Where then has a single block, as loop strategies require. Long functions
 are computed for both sides only where no later iteration waits for them: iterations compute them in
-vectors then.
+vectors then. Elements of arrays are read for both sides where both indices are surely in range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from treadle.jit.kernel.element_types import is_float
@@ -18,12 +18,14 @@ from treadle.jit.kernel.ir import (
     Branch,
     CarriedArg,
     Elementwise,
+    Gather,
     InductionVar,
     Kernel,
     Loop,
     Node,
     Result,
     ScanSlice,
+    Take,
     View,
     op_of,
 )
@@ -31,6 +33,8 @@ from treadle.jit.kernel.rebuild import Rebuild, write_branch
 from treadle.jit.kernel.rewrite import Rules, rewrite_pass
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.traversal import all_nodes, computed_from, loops_by_body
+from treadle.jit.schedule.algebra.index_checks import is_proven
+from treadle.jit.schedule.algebra.integers.value_ranges import ranges_of
 
 _MAX_NODES, _MAX_LONG = 8, 4
 """The number of functions on both sides together, and of long ones; and of results."""
@@ -43,6 +47,9 @@ def with_selects(kernel: Kernel) -> Rules | None:
     bodies = loops_by_body(nodes)
     branches = [node for node in nodes if isinstance(node.op, Branch)]
     small = {node for node in branches if _is_small(node, bodies.get(node.home))}
+    reading = {node for node in small if any(_read(node))}
+    ranges = (ranges_of(kernel.main) if reading else None) or {}
+    small -= {node for node in reading if not all(is_proven(each, ranges) for each in _read(node))}
     if not small:
         return None
     writer = _Selects(small)
@@ -66,10 +73,19 @@ def _is_small(node: Node, loop: Node | None) -> bool:
     )
 
 
+def _read(node: Node) -> Iterator[Node]:
+    """The elements at computed indices that the sides of a branch read."""
+    op = op_of(node, Branch)
+    inside = (*op.then.nodes, *op.otherwise.nodes)
+    return (each for each in inside if isinstance(each.op, Take | Gather))
+
+
 def _is_plain(node: Node) -> bool:
-    """Whether a node is one function or select of scalars that cannot fail."""
+    """Whether a node is one function, select or element of scalars; only elements can fail."""
     if not node.is_single:
         return False
+    if isinstance(node.op, Take | Gather):
+        return all(index.is_single for index in node.operands[1:])
     if isinstance(node.op, Elementwise):
         function = FUNCTIONS[node.op.function]
         has_vectors = is_float(node.dtype) and function.has_long_code(node.dtype)

@@ -82,3 +82,41 @@ def test_which_loops_are_unrolled(trips: int, place: str, is_unrolled: bool) -> 
     kernel = kernel_of(LOOP.format(trips=trips, place=place))
     shown = show_schedule(schedule_kernel(kernel, TARGET))
     assert ("in order, unrolled" in shown) == is_unrolled
+
+
+SECTIONS = """g (double[N] x, double[K,5] rows, double[K,2] z0) => (double[K,2] z, double[N] y) {
+  z, y = Scan <num_scan_inputs = 1, body = f (double[K,2] s, double item)
+    => (double[K,2] kept, double out) {
+    out, kept = Scan <num_scan_inputs = 2, body = h (double v, double[5] row, double[2] own)
+      => (double w, double[2] next) {
+      zero = Constant <value = int64[1] {0}> ()
+      b0, b1, b2, a1, a2 = Split <axis = 0, num_outputs = 5> (row)
+      z1, z2 = Split <axis = 0, num_outputs = 2> (own)
+      p0 = Mul (b0, v)
+      w0 = Add (p0, z1)
+      w = Squeeze (w0, zero)
+      p1 = Mul (b1, v)
+      q1 = Mul (a1, w0)
+      d1 = Sub (p1, q1)
+      n1 = Add (d1, z2)
+      p2 = Mul (b2, v)
+      q2 = Mul (a2, w0)
+      n2 = Sub (p2, q2)
+      next = Concat <axis = 0> (n1, n2)
+    }> (item, rows, s)
+  }> (z0, x)
+}"""
+
+
+@pytest.mark.parametrize("sections", [1, 2, 5, 8, 9])
+def test_sections_of_a_filter(sections: int, rng: np.random.Generator) -> None:
+    """The states of up to eight sections are in registers, and sliced by the inner loop."""
+    feeds = [
+        {
+            "x": rng.normal(size=count),
+            "rows": rng.normal(size=(sections, 5)) / 4,
+            "z0": rng.normal(size=(sections, 2)),
+        }
+        for count in (0, 1, 50)
+    ]
+    check_uncalled(SECTIONS, *feeds)

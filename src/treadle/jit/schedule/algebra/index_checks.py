@@ -65,7 +65,7 @@ def with_early_index_checks(kernel: Kernel, *, may_assume: bool) -> Kernel:
     nodes = all_nodes(kernel.main)
     readers = [node for node in nodes if _is_checked(node)]
     ranges = (ranges_of(kernel.main) if readers else None) or {}
-    proven = {node for node in readers if all(_is_within(*each, ranges) for each in indices(node))}
+    proven = {node for node in readers if is_proven(node, ranges)}
     early: dict[Block, dict[_Check, None]] = {}
     loops = {node.op.body: node.op for node in nodes if isinstance(node.op, Loop)}
     guarded = set()
@@ -95,6 +95,11 @@ def indices(node: Node) -> Sequence[Checked]:
                 (own[position], extent) for position, extent in pairs if isinstance(position, int)
             ]
     return []
+
+
+def is_proven(node: Node, ranges: Ranges) -> bool:
+    """Whether ranges say that every computed index of a node is in range."""
+    return all(_is_within(*each, ranges) for each in indices(node))
 
 
 def _is_checked(node: Node) -> bool:

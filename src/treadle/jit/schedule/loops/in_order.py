@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import CarriedArg, Gather, Loop, Node, Scatter, Take
+from treadle.jit.kernel.ir import CarriedArg, Gather, Loop, Node, ScanSlice, Scatter, Take
 from treadle.jit.schedule.cost_model import iteration_bound
 from treadle.jit.schedule.layouts.updated_tables import is_known_when_unrolled, may_be_unrolled
 from treadle.jit.schedule.layouts.windows import obstacle_to_lanes
@@ -61,6 +61,8 @@ def _only_updates(facts: LoopFacts) -> bool:
 
 def _is_of_registers(node: Node, facts: LoopFacts) -> bool:
     """Whether a node reads or writes an array in registers at a place that a counter gives."""
+    if isinstance(node.op, ScanSlice):
+        return facts.is_in_registers(node.operands[0])
     if not isinstance(node.op, Take | Gather | Scatter):
         return False
     array, places = node.operands[0], node.operands[2 if isinstance(node.op, Scatter) else 1 :]
