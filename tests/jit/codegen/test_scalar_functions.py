@@ -369,3 +369,21 @@ def test_divisions_by_constants(dtype, divisor, rng):
 def test_a_division_by_a_power_of_two_is_no_division(divisor, is_shifted):
     text = QUOTIENTS.replace("T[", "int32[").replace("DIVISOR", str(divisor))
     assert ("sdiv" not in generate_code(kernel_of(text), ()).text) == is_shifted
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_least_powers_of_e(dtype):
+    """Exp is 0 exactly where it is rounded to 0, and not NaN for any lower number."""
+    limit = dtype(-103.97208404541016 if dtype is np.float32 else -745.1332191019413)
+    steps = np.arange(-300, 300, dtype=np.int64).astype(np.dtype(f"i{limit.itemsize}"))
+    around = (limit.reshape(1).view(steps.dtype) + steps).view(dtype)
+    low = np.array([-np.inf, np.finfo(dtype).min, -1e30, -1e9, -1e4, -800, -200, -110], dtype)
+    x = np.concatenate([around, low])
+    text = f"""kernel
+  %x: {np.dtype(dtype).name}[{x.size}] = input 0
+  %y: {np.dtype(dtype).name}[{x.size}] = exp %x
+  return %y"""
+    (found,) = run_kernel(text, x)
+    with np.errstate(under="ignore"):
+        wanted = np.exp(x.astype(np.longdouble)).astype(dtype)
+    np.testing.assert_array_equal(found, wanted)
