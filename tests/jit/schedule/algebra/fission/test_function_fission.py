@@ -67,6 +67,17 @@ def test_a_sum_of_functions_is_a_third_loop() -> None:
     assert [len(loop.states) for loop in _loops(text)] == [1, 0, 1]
 
 
+@pytest.mark.parametrize(("dtype", "states"), [("float32", [1]), ("float64", [0, 1])])
+def test_a_sum_of_functions_in_double_runs_behind_them(dtype: str, states: list[int]) -> None:
+    """The parallel prefix, which adds floats in another order, has vectors of functions itself."""
+    text = ENVELOPE.replace("= mul %e, %s", "= add %e, %f").replace("= exp %next", "= neg %v")
+    text = text.replace("    %next:", "    %f: float32[] = tanh %v\n    %next:")
+    for name in ("%a: ", "%up: ", "%s: "):
+        start = text.index(f"    {name}")
+        text = text[:start] + text[text.index("\n", start) + 1 :]
+    assert [len(loop.states) for loop in _loops(text.replace("float32", dtype))] == states
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -39,6 +39,8 @@ from treadle.jit.schedule.associative_step import OTHER
 from treadle.jit.schedule.dependence import dependence_of
 
 _MIN_ITERATIONS, _MAX_CROSSING, _MAX_NODES = 64, 4, 128
+_OF_PREFIXES = ("add", "affine")
+"""The steps that the parallel prefix reorders, except in float64."""
 _PLAIN = (CarriedArg, InductionVar, ScanSlice, Elementwise, View, Take)
 
 
@@ -92,6 +94,6 @@ def _runs_in_order(op: Loop) -> bool:
     """Whether a carried value keeps iterations from being computed several at a time."""
     steps = dependence_of(op).steps
     return any(
-        step == OTHER or (step == "affine" and state.dtype is DType.FLOAT64)
+        step == OTHER or (step in _OF_PREFIXES and state.dtype is DType.FLOAT64)
         for step, state in zip(steps, op.states, strict=True)
     )
