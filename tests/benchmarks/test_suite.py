@@ -103,6 +103,8 @@ def test_the_pages_show_the_figures_that_were_saved():
     about, rows = read(root / "benchmarks" / "figures.json")
     page = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert show.markdown(rows, about) in page
+    about_intel, rows_of_intel = read(root / "benchmarks" / "figures_intel.json")
+    assert show.markdown(rows_of_intel, about_intel) in page
     assert "(benchmarks.svg)" in page
     readme = (root / "README.md").read_text(encoding="utf-8")
     assert show.headlines(rows, about) in readme
