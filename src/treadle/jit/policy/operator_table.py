@@ -59,8 +59,9 @@ float32 are within 2 ULP over their whole range, sine and cosine within 1.6, the
 functions, hyperbolic ones and powers within 0.6; sine and cosine of a float64 are within 1.
 Functions of a float64 without code of their own are those of the C library. Products and sums of
 elements are rounded one by one, as in `interp`. Sums of a reduction or of a product of matrices
-may be reordered, and so may a linear recurrence of single numbers, such as a moving average: it is
-computed in float64, several iterations at once, and its results are rounded.
+may be reordered, and products be added to them without being rounded first. A linear recurrence of
+single numbers, such as a moving average, may be reordered too: it is computed in float64, several
+iterations at once, and its results are rounded.
 
 `pytest tests/jit/policy/test_operator_table.py --update-golden` writes this page.
 """
