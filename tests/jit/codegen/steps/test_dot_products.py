@@ -110,3 +110,19 @@ def test_scores_of_keys_that_grow(
     )
     np.testing.assert_array_equal(found[0], state)
     np.testing.assert_array_equal(found[1], np.reshape(wanted, (trips, heads, rows)))
+
+
+def test_a_left_operand_whose_own_extents_are_not_known(rng: np.random.Generator) -> None:
+    text = """
+    kernel
+      %x: float32[5,n0] = input 0
+      %m: float32[24,64] = input 1
+      %t: float32[64,24] = view (i1, i0) of %m
+      %y: float32[2,n0] = view (2*i0+1, i1) of %x
+      %r: float32[2,24] = matmul %y, %t
+      return %r
+    """
+    x = rng.integers(-3, 4, (5, 64)).astype(np.float32)
+    m = rng.integers(-3, 4, (24, 64)).astype(np.float32)
+    assert "dot products" in show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    np.testing.assert_array_equal(run_kernel(text, x, m)[0], x[1:4:2] @ m.T)

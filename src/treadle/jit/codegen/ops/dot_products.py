@@ -26,7 +26,7 @@ from treadle.jit.codegen.ops.lane_sums import lane_sums
 from treadle.jit.codegen.ops.matmul_microkernel import masked_load
 from treadle.jit.codegen.ops.vector_product import multiply_add
 from treadle.jit.codegen.parallel import parallel_range
-from treadle.jit.kernel.ir import MatMul, Node, op_of, static_shape
+from treadle.jit.kernel.ir import MatMul, Node, op_of
 from treadle.jit.schedule.steps.products import Dots
 
 
@@ -56,15 +56,12 @@ class _Dots:
 def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: Buffer) -> None:
     """Emit the product to memory; threads share the columns."""
     *batches, rows, columns = context.access.shape(node)
-    operand = node.operands[0]
-    inner = static_shape(operand)[-1] if operand.is_static else found.matrix.shape[-1]
+    operand, (*outer, _, inner) = node.operands[0], found.matrix.shape
+    shape = tuple(extent for extent in (*outer, rows, inner) if isinstance(extent, int))
     assert isinstance(rows, int)
     assert isinstance(inner, int)
-    left = (
-        _copied(context, operand, (*static_shape(operand)[:-1], inner))
-        if found.copies_left
-        else context.access.buffer(operand)
-    )
+    assert len(shape) == len(operand.shape), "a left operand of unknown extents"
+    left = _copied(context, operand, shape) if found.copies_left else context.access.buffer(operand)
     full, rest = context.builder.split(columns, found.together)
     with context.builder.nest(batches) as batch, context.access.scope():
         dots = _Dots(
