@@ -122,17 +122,53 @@ SHRINKING = """g (int64 n, float[5] x) => (float[R] y) {
 def test_a_guard_of_values_that_always_fails_is_not_tried_for_ever() -> None:
     session = treadle.InferenceSession(HEAD + SHRINKING, engines=("jit", "interp"))
     x = np.arange(1, 6, dtype=np.float32)
-    for _ in range(10):
+    for _ in range(66):
         (found,) = session.run(None, {"n": np.array(4), "x": x})
         np.testing.assert_array_equal(found, np.float32(16))
-    assert "failed 8 times in a row" in session.explain()
+    assert "failed 64 times in a row" in session.explain()
 
 
 def test_a_guard_of_values_that_holds_now_and_then_keeps_its_kernel() -> None:
     session = treadle.InferenceSession(HEAD + SHRINKING, engines=("jit", "interp"))
     x = np.arange(1, 6, dtype=np.float32)
-    for trips in (4, 4, 4, 2) * 4:
+    for trips in (*[4] * 40, 2) * 4:
         (found,) = session.run(None, {"n": np.array(trips), "x": x})
         np.testing.assert_array_equal(found, np.squeeze(x[: 5 - trips] * 2**trips))
     (native,) = natives(session)
     assert all(isinstance(made, CompiledKernel) for made in native.cache.compiled.values())
+
+
+OPEN = """g (int64 n, float a, int64 low, float[P] x) => (float h) {
+  go = Constant <value = bool {1}> ()
+  zero = Constant <value = int64[1] {0}> ()
+  start = Unsqueeze (low, zero)
+  end = Unsqueeze (n, zero)
+  part = Slice (x, start, end, zero)
+  most = ReduceMax <keepdims = 0> (part, zero)
+  h = Loop (n, go, a) <body = f (int64 i, bool on, float s) => (bool more, float next) {
+    more = Identity (on)
+    item = Gather (x, i)
+    sum = Add (s, item)
+    next = Mul (sum, most)
+  }>
+}"""
+
+
+def test_values_that_do_not_fit_leave_open_extents_open() -> None:
+    session = treadle.InferenceSession(HEAD + OPEN, engines=("jit", "interp"))
+
+    def run(length: int, low: int) -> None:
+        x = np.ones(length, np.float32)
+        feed = {"n": np.array(5), "a": np.float32(0), "low": np.array(low), "x": x}
+        (found,) = session.run(None, feed)
+        np.testing.assert_array_equal(found, np.float32(-np.inf if low == length else 5))
+
+    for length in range(10, 18):
+        run(length, 0)
+    for length in range(20, 30):
+        run(length, length)  # the maximum of no numbers is another engine's
+    (native,) = natives(session)
+    made = len(native.cache.compiled)
+    for length in range(30, 40):
+        run(length, 0)
+    assert len(native.cache.compiled) == made

@@ -56,19 +56,19 @@ _FAILURES = {
     _UNMATCHED: "a guard failed: extents of this run differ from those that the code assumes",
     _UNFIT: "a guard failed: a value of this run is outside the range that the code supports",
 }
-_MISFITS = {_UNMATCHED: 2, _UNFIT: 8}
-"""The failures of a guard in a row after which its kernel is dropped: others may be of the data."""
 _BOUNDS, _OUTS = ("left", "room"), ("grown", "count", "over")
 _NOTHING = nullcontext()
 
 
 class GuardFailed(FallbackRequired):
-    """A guard failed; its kernel is dropped where that happens `most` times in a row."""
+    """A guard that compares extents failed."""
 
-    def __init__(self, error: RunError, most: int) -> None:
-        """Keep the number."""
-        super().__init__(error)
-        self.most = most
+
+class UnfitValue(FallbackRequired):
+    """A guard of values failed."""
+
+
+_REFUSALS = {_UNMATCHED: GuardFailed, _UNFIT: UnfitValue}
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +318,7 @@ def _call(
             _tell_weight(compiled, slots, context)
         if status:
             error = RunError(_FAILURES[status] + (why_full() if status == _FULL else ""), path)
-            most = _MISFITS.get(status)
-            raise FallbackRequired(error) if most is None else GuardFailed(error, most)
+            raise _REFUSALS.get(status, FallbackRequired)(error)
     except KernelError as error:
         raise FallbackRequired(RunError(str(error), path)) from error
 

@@ -45,6 +45,11 @@ _MAX_KERNELS = 32
 """Kernels that a region keeps."""
 _POLL_SECONDS = 0.005
 """The interval at which a run waiting for another's compilation polls."""
+_MAX_MISFITS, _MAX_UNFIT = 2, 64
+"""The failures in a row of a guard of extents, or of values, after which a signature has no kernel.
+
+Values of one run say little about those of the next.
+"""
 _MISFIT = "a guard of the code failed {} times in a row, as of shapes that change inside the run"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 
@@ -242,9 +247,9 @@ class KernelCache:
             self.by_shapes.clear()
 
     def missed(
-        self, arrays: Sequence[np.ndarray], kernel: CompiledKernel, most: int
+        self, arrays: Sequence[np.ndarray], kernel: CompiledKernel
     ) -> Callable[[], None] | None:
-        """Adapt to a failed guard; `most` failures in a row are enough.
+        """Adapt to a failed guard of extents.
 
         Returns a function to call once another engine has succeeded, so that the data is valid: it
         records the failure of a kernel that makes no assumptions.
@@ -256,10 +261,16 @@ class KernelCache:
             if kernel.kernel.assumes:
                 self._assume_nothing(kernel)
             elif dims is self.compiler.base:
-                return partial(self._misfit, kernel, most)
+                return partial(self._misfit, kernel, _MAX_MISFITS)
             else:
                 return partial(self._misfit_dims, arrays, dims)
         return None
+
+    def unfit(self, kernel: CompiledKernel) -> Callable[[], None] | None:
+        """Adapt to a failed guard of values; returns a function as `missed` does."""
+        if self.compiler.is_deterministic or self._is_compiling():
+            return None
+        return partial(self._misfit, kernel, _MAX_UNFIT)
 
     def _is_compiling(self) -> bool:
         """Whether the lock is held for long; what a run has learnt is then left to a later one."""

@@ -17,7 +17,7 @@ from treadle.jit.host.sequence_marshal import stack_elements, unstack_elements
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Kernel, SymbolicDim
 from treadle.jit.kernel.node_builder import NATIVE
-from treadle.jit.runtime.invoke import GuardFailed, invoke
+from treadle.jit.runtime.invoke import GuardFailed, UnfitValue, invoke
 from treadle.jit.runtime.kernel_cache import KernelCache
 from treadle.jit.runtime.region_compiler import RegionCompiler, configured, exact_dims, lowered
 from treadle.jit.runtime.specialize import DynamicDims, Signature
@@ -72,8 +72,11 @@ class NativeRegion:
             self._check_conditions(arrays)
             path = self.region.path
             results = invoke(kernel, arrays, extents, context, path, boxes, self.names)
+        except UnfitValue as refusal:
+            refusal.answered = cache.unfit(kernel)
+            raise
         except GuardFailed as failure:
-            failure.answered = cache.missed(arrays, kernel, failure.most)
+            failure.answered = cache.missed(arrays, kernel)
             if not kernel.kernel.assumes or kernel in cache.compiled.values():
                 raise
             return self(inputs, context)  # by a kernel that assumes nothing
