@@ -11,6 +11,7 @@ or reverse or cut it, are read through.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from treadle import ops
 from treadle.ir import Dim, Leaf, Step, Tensor, Value
@@ -66,7 +67,7 @@ def item_sources(step: Step, axis: int) -> Sources | None:
         return None
     if step.op == "Gather":
         return _of_gather(step, axis)
-    if step.op in _OF_AXES:
+    if step.op in _OF_AXES or (step.op == "Reshape" and _keeps_axes_before(step, axis)):
         return _of_axes(step, axis)
     if step.op == "Slice":
         return _of_slice(step, axis)
@@ -119,6 +120,19 @@ def _of_axes(step: Leaf, axis: int) -> Sources | None:
         return None
     is_only = own.count(shape[axis]) == 1 == shape.count(shape[axis])
     return ((source, own.index(shape[axis])),) if is_only else None
+
+
+def _keeps_axes_before(step: Leaf, axis: int) -> bool:
+    """Whether a Reshape leaves as many elements before an axis as there were: its items stay."""
+    (source, *_), result = step.operands, step.results[0]
+    assert source is not None, "a required operand"
+    assert result is not None, "it has items"
+    own, shape = shape_of(source), shape_of(result)
+    if own is None or shape is None or shape[axis] not in own:
+        return False
+    before = shape[:axis], own[: own.index(shape[axis])]
+    counts = [prod(e for e in each if isinstance(e, int)) for each in before]
+    return all(isinstance(e, int) for each in before for e in each) and counts[0] == counts[1]
 
 
 def _of_slice(step: Leaf, axis: int) -> Sources | None:
