@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import treadle
 from tests.jit.kernel_text import kernel_of
-from tests.jit.native import check
+from tests.jit.native import HEAD, check
 from treadle.jit.kernel.printer import show_kernel
 from treadle.jit.kernel.verifier import verify_kernel
 from treadle.jit.schedule.branch_to_select import with_selects
+from treadle.report import show_code
 
 BRANCH = """kernel
   %n: int64[] = input 0
@@ -167,3 +169,56 @@ def test_a_take_is_in_range_by_its_bits(place: str, is_select: bool) -> None:
     made = with_selects(kernel)
     assert (made is not kernel) is is_select
     verify_kernel(made)
+
+
+def _of_functions(count: int, *, in_a_row: bool) -> str:
+    """A branch with this number of functions on one side."""
+    lines, last = [], "%s"
+    for number in range(count):
+        read = last if in_a_row else "%s"
+        lines.append(f"      %a{number}: float32[] = add {read}, %x\n")
+        last = f"%a{number}"
+    sums = [f"%a{number}" for number in range(count)] if not in_a_row else [last]
+    text = BRANCH.replace("      %a: float32[] = mul %s, %x\n", "".join(lines))
+    text = text.replace("yield %a", "yield " + ", ".join(sums[:8]))
+    return text.replace(
+        "else\n      yield %s", "else\n      yield " + ", ".join(["%s"] * len(sums[:8]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "in_a_row", "is_select"),
+    [(8, True, True), (9, True, False), (16, False, True), (17, False, False)],
+)
+def test_many_functions_are_computed_if_few_wait(
+    count: int, in_a_row: bool, is_select: bool
+) -> None:
+    kernel = kernel_of(_of_functions(count, in_a_row=in_a_row))
+    made = with_selects(kernel)
+    assert (made is not kernel) is is_select
+    verify_kernel(made)
+
+
+SWITCH = """g (float[N] x, int64[N] codes, float s0) => (float s, float[M] all) {
+  s, all = Scan <num_scan_inputs = 2, body = f (float a, float v, int64 code)
+    => (float next, float out) {
+    one = Constant <value = int64 {1}> ()
+    two = Constant <value = int64 {2}> ()
+    low = Less (code, two)
+    next = If (low) <then_branch = t () => (float y) { first = Less (code, one)
+        y = If (first) <then_branch = tt () => (float p) { p = Add (a, v) },
+          else_branch = te () => (float q) { q = Mul (a, v) }> },
+      else_branch = e () => (float z) { third = Equal (code, two)
+        z = If (third) <then_branch = et () => (float r) { r = Neg (a) },
+          else_branch = ee () => (float w) { w = Sub (v, a) }> }>
+    out = Identity (next)
+  }> (s0, x, codes)
+}"""
+
+
+def test_branches_in_branches_become_selects(rng: np.random.Generator) -> None:
+    x, codes = rng.normal(size=100).astype(np.float32), rng.integers(0, 4, 100)
+    check(SWITCH, {"x": x, "codes": codes, "s0": np.float32(0.5)})
+    session = treadle.InferenceSession(HEAD + SWITCH)
+    session.run(None, {"x": x, "codes": codes, "s0": np.float32(0.5)})
+    assert " = if " not in show_code(session.plan, "kernel")
