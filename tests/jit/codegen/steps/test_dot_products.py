@@ -27,8 +27,8 @@ def _product(dtype: str, rows: int, inner: int, columns: int, batch: str, axes: 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rows", [1, 2, 3])
-@pytest.mark.parametrize("inner", [32, 40, 64, 100])
-@pytest.mark.parametrize("columns", [17, 24, 29])
+@pytest.mark.parametrize("inner", [32, 100])
+@pytest.mark.parametrize("columns", [17, 24])
 @pytest.mark.parametrize(
     ("batch", "axes"), [("", "(i1, i0)"), ("3,", "(i0, i2, i1)"), ("2,2,", "(i0, i1, i3, i2)")]
 )

@@ -33,11 +33,9 @@ def _text(function: str, dtype: str, shape: tuple[int, ...], *, keeps: bool = Fa
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int8", "uint16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint16"])
 @pytest.mark.parametrize("keeps", [False, True])
-@pytest.mark.parametrize(
-    "shape", [(32, 16), (20, 16), (3, 37, 32), (5, 24), (9, 12), (2, 8, 48), (4, 20), (70, 16)]
-)
+@pytest.mark.parametrize("shape", [(20, 16), (3, 37, 32), (5, 24), (2, 8, 48), (4, 20)])
 def test_rows_are_reduced(
     function: str, dtype: str, shape: tuple[int, ...], keeps: bool, rng: np.random.Generator
 ) -> None:
