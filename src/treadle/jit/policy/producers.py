@@ -123,7 +123,7 @@ def _of_axes(step: Leaf, axis: int) -> Sources | None:
 
 
 def _keeps_axes_before(step: Leaf, axis: int) -> bool:
-    """Whether a Reshape leaves as many elements before an axis as there were: its items stay."""
+    """Whether a Reshape keeps the number of elements before an axis, and so the items along it."""
     (source, *_), result = step.operands, step.results[0]
     assert source is not None, "a required operand"
     assert result is not None, "it has items"

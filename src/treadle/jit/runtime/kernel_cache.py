@@ -48,9 +48,9 @@ _POLL_SECONDS = 0.005
 _MAX_MISFITS, _MAX_UNFIT = 2, 64
 """The failures in a row of a guard of extents, or of values, after which a signature has no kernel.
 
-Values of one run say little about those of the next.
+The next run may well have other values.
 """
-_MISFIT = "a guard of the code failed {} times in a row, as of shapes that change inside the run"
+_MISFIT = "a guard of the code failed {} times in a row, so another engine runs the region"
 _UNFINISHED = "its native code is still being made, and a later run will find it"
 
 Shapes = tuple[tuple[np.dtype[Any], tuple[int, ...]] | bytes, ...]
@@ -267,7 +267,7 @@ class KernelCache:
         return None
 
     def unfit(self, kernel: CompiledKernel) -> Callable[[], None] | None:
-        """Adapt to a failed guard of values; returns a function as `missed` does."""
+        """Adapt to a failed guard of values; returns the function to call, as `missed` does."""
         if self.compiler.is_deterministic or self._is_compiling():
             return None
         return partial(self._misfit, kernel, _MAX_UNFIT)

@@ -6,8 +6,8 @@
             body
         while ++i != end
 
-A safepoint in every iteration is a branch to a call of Python, for which LLVM would not vectorize;
-and where iterations are short and in order, it takes a part of their time.
+A safepoint in every iteration is a branch to a call of Python: LLVM would not vectorize the loop,
+and short iterations in order would take longer.
 Numbers from before the loop are handed to each strip through a barrier: vectors of them, made once
 before the loop, would be saved in memory because of that call, and read from there in every
 iteration. Arrays that are in memory too are read there: a vector of one element is one instruction.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import ir as llvm
 
@@ -57,16 +57,13 @@ def emit_dot_products(context: CodegenContext, node: Node, found: Dots, result: 
     """Emit the product to memory; threads share the columns."""
     *batches, rows, columns = context.access.shape(node)
     operand, (*outer, _, inner) = node.operands[0], found.matrix.shape
-    shape = tuple(extent for extent in (*outer, rows, inner) if isinstance(extent, int))
-    assert isinstance(rows, int)
-    assert isinstance(inner, int)
-    assert len(shape) == len(operand.shape), "a left operand of unknown extents"
+    shape = tuple(cast(int, extent) for extent in (*outer, rows, inner))
     left = _copied(context, operand, shape) if found.copies_left else context.access.buffer(operand)
     full, rest = context.builder.split(columns, found.together)
     with context.builder.nest(batches) as batch, context.access.scope():
         dots = _Dots(
-            op_of(node, MatMul), node.dtype, tuple(batch), rows, inner, found.lanes, left,
-            found.matrix, result, found.together * found.stores_vectors,
+            op_of(node, MatMul), node.dtype, tuple(batch), shape[-2], shape[-1], found.lanes,
+            left, found.matrix, result, found.together * found.stores_vectors,
         )  # fmt: skip
         _emit_columns(context, dots, found, full, rest)
 
@@ -139,15 +136,10 @@ def _add(
     """Add `count` terms, from `first` on, to every sum."""
     access, b = context.access, context.builder.builder
     scope = access.scope_of(dots.matrix)
+    places = ((*dots.batch, row, first) for row in range(dots.rows))
     lefts = [
-        _loaded(
-            context,
-            dots,
-            access.address(dots.left, (*dots.batch, row, first)),
-            dots.left.scope,
-            count,
-        )
-        for row in range(dots.rows)
+        _loaded(context, dots, access.address(dots.left, place), dots.left.scope, count)
+        for place in places
     ]
     for number in range(len(totals[0])):
         own = (*dots.batch, context.builder.add(column, number), first)

@@ -69,7 +69,7 @@ class _Best:
         self.take(self.row().at(self.extreme.values, index, len(index) - 1), places)
 
     def placed(self, positions: Any) -> Any:
-        """The places of positions."""
+        """Positions as places: their complement if the extreme `is_turned`."""
         return self.context.builder.builder.not_(positions) if self.extreme.is_turned else positions
 
     def move(self, distance: Index) -> None:

@@ -106,8 +106,8 @@ def _reduced(builder: FunctionBuilder, value: Any, bias: int) -> tuple[Any, Any]
 def exp(builder: FunctionBuilder, value: Any) -> Any:
     """E ** x: 0 and infinity beyond the range, NaN of NaN.
 
-    Where it is 0, that of 0 is computed: Intel's processors take 150 cycles for a result below the
-    least normal number, also for one that is rounded to 0, and masks of scores are as low.
+    Below the range e ** 0 is computed and replaced by 0: Intel's processors take 150 cycles for a
+    subnormal result, also for one that is rounded to 0. Masked scores are that low.
     """
     b, type_, kind = builder.builder, value.type, element_type(value.type)
     _, fraction, bias = _bits(type_)
