@@ -132,9 +132,13 @@ def _suppression(boxes: Array, areas: Array, order: Array, most: Array, all_kept
     return [kept]
 
 
-@benchmark("a machine of four branches", kind="branch", n=20_000, small=40)
+@benchmark("a machine of four branches", kind="branch", n=200_000, small=40)
 def machine(n: int) -> Instance:
-    """Nested Ifs choose what a scalar and a counter become: add, multiply, turn or halve."""
+    """Nested Ifs choose what a scalar and a counter become: add, multiply, turn or halve.
+
+    A branch predictor learns the choices of 20,000 iterations by heart if each call gets the same
+    data (Zen 4: code with branches takes 31 us, and 94 us with new data in each call).
+    """
     text = """g (int64[T] codes, float[T] x, float a0, int64 k0, float half)
       => (float a, int64 k, float[T] seen) {
       one = Constant <value = int64 {1}> ()

@@ -101,6 +101,15 @@ def test_trip_counts_are_read_in_each_call(n, repeated, rng):
     assert [each is None for each in repeated] == [False, True]
 
 
+def test_many_trip_counts_one_after_the_other(repeated, rng):
+    session = session_of(POWERS)
+    feed = {"n": np.array(3), "go": np.array(True), "x": floats(rng, 3)}
+    session.run(None, feed)
+    for n in (*range(100), 3, -1, 99):
+        assert session.run(None, {**feed, "n": np.array(n)})[1].shape == (max(n, 0), 3)
+    assert len(repeated) == 103
+
+
 def test_a_kernel_that_fails_is_explained_by_a_run(repeated, rng):
     session = session_of(CHOSEN)
     feed = {"x": floats(rng, 3), "k": np.array([0, 2, -1, 1])}

@@ -90,20 +90,19 @@ class NativeRegion:
         """A call for feeds like those of an earlier run; it returns None for others."""
         if self.list_outputs:
             return None
-        count, cache = len(names), self.cache
+        count, cache, tensor = len(names), self.cache, np.ndarray
 
         def call(feed: dict[str, object]) -> list[Any] | None:
             if len(feed) != count:
                 return None
-            arrays: list[np.ndarray] = []
-            shapes = []
-            for name in names:
-                array = feed.get(name)
-                if type(array) is not np.ndarray or array.flags.num & ROW_MAJOR != ROW_MAJOR:
+            try:
+                arrays: list[Any] = [feed[name] for name in names]
+            except KeyError:
+                return None
+            for array in arrays:
+                if type(array) is not tensor or array.flags.num & ROW_MAJOR != ROW_MAJOR:
                     return None
-                arrays.append(array)
-                shapes.append((array.dtype, array.shape))
-            repeated = cache.repeated(tuple(shapes))
+            repeated = cache.repeated(tuple([(array.dtype, array.shape) for array in arrays]))
             return None if repeated is None else repeated(arrays)
 
         return call

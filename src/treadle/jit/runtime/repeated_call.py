@@ -6,7 +6,7 @@ A call of a kernel takes 10 to 20 us by way of a plan, of which small models not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from typing import Any
@@ -22,22 +22,47 @@ from treadle.jit.runtime.result_arrays import OutputSlot, new_array, result_arra
 from treadle.machine import LARGE
 
 _ROOM = 2**62
+_MAX_SIZES = 64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Sized:
+    """A call for known trip counts: its slots, and what makes its results.
+
+    `template` holds the slots that are the same in each call, `new` is None if extents of results
+    depend on data.
+    """
+
+    lengths: Mapping[SymbolicDim, int]
+    template: bytes
+    new: tuple[Callable[[], np.ndarray], ...] | None
+
+    @classmethod
+    def of(cls, compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int]) -> _Sized:
+        layout = compiled.layout
+        slots = layout.type.from_buffer_copy(layout.template)
+        if layout.poll is not None:
+            slots[layout.poll] = id(_go_on)
+        for number, extent in layout.extents:
+            slots[number] = lengths.get(extent, 0)
+        new = [_maker(slot, lengths) for slot in compiled.results]
+        made = tuple(each for each in new if each is not None)
+        return cls(lengths, bytes(slots), made if len(made) == len(new) else None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RepeatedCall:
     """A kernel that needs nothing of a run but arrays, whose dtypes and shapes are known.
 
-    `conditions` are the inputs that have to be true. `template` holds the slots that are the same
-    in each call; `given` are the slots of inputs, each with its input, `made` those of results.
-    `new` makes the results; None if their extents depend on data.
+    `conditions` are the inputs that have to be true. `sizes` has what was made for the latest trip
+    counts; a kernel without trip counts has one entry.
     """
 
     compiled: CompiledKernel
     lengths: Mapping[SymbolicDim, int]
     conditions: tuple[int, ...]
-    template: bytes
-    new: tuple[Callable[[], np.ndarray], ...] | None
+    trips: tuple[tuple[SymbolicDim, int], ...]
+    sizes: dict[tuple[int, ...], _Sized] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -51,15 +76,7 @@ class RepeatedCall:
         is_plain = not (layout.calls or layout.bounds or compiled.clocks)
         if data_offset() is None or not is_plain or compiled.kernel.boxed_results:
             return None
-        slots = layout.type.from_buffer_copy(layout.template)
-        if layout.poll is not None:
-            slots[layout.poll] = id(_go_on)
-        for number, extent in layout.extents:
-            slots[number] = lengths.get(extent, 0)
-        new = [_maker(slot, lengths) for slot in compiled.results]
-        made = None if compiled.trips else tuple(each for each in new if each is not None)
-        is_known = made is not None and len(made) == len(new)
-        return cls(compiled, lengths, conditions, bytes(slots), made if is_known else None)
+        return cls(compiled, lengths, conditions, tuple(compiled.trips.items()))
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> list[Any] | None:
         """The results; None if the kernel fails: an ordinary run says why."""
@@ -69,9 +86,11 @@ class RepeatedCall:
                 return None
         compiled, layout, offset = self.compiled, self.compiled.layout, data_offset()
         assert offset is not None
-        slots = layout.type.from_buffer_copy(self.template)
+        counts = tuple([arrays[k].item() for _, k in self.trips])
+        sized = self.sizes.get(counts) or self._sized(counts)
+        slots = layout.type.from_buffer_copy(sized.template)
         try:
-            results = self._new_results(arrays, slots)
+            results = [new() for new in sized.new] if sized.new else self._open_results(sized)
             if layout.workspace is not None:
                 _memory, slots[layout.workspace] = workspace_of(compiled)
             for number, which in layout.given:
@@ -85,17 +104,19 @@ class RepeatedCall:
         why_full()  # raises an interrupt that came while memory was asked for
         return None
 
-    def _new_results(self, arrays: Sequence[np.ndarray], slots: Any) -> list[Any]:
-        """New arrays for the results; extents that depend on data are put into their slots."""
-        if self.new is not None:
-            return [new() for new in self.new]
-        compiled, lengths = self.compiled, self.lengths
-        if compiled.trips:
-            counts = {e: max(int(arrays[k].item()), 0) for e, k in compiled.trips.items()}
-            lengths = {**lengths, **counts}
-            for number, extent in compiled.layout.extents:
-                slots[number] = lengths[extent]
-        return result_arrays(compiled.results, compiled.kernel.results, lengths, _ROOM)
+    def _sized(self, counts: tuple[int, ...]) -> _Sized:
+        trips = zip(self.trips, counts, strict=True)
+        lengths = {**self.lengths, **{extent: max(int(n), 0) for (extent, _), n in trips}}
+        made = _Sized.of(self.compiled, lengths)
+        if len(self.sizes) >= _MAX_SIZES:
+            self.sizes.clear()
+        self.sizes[counts] = made
+        return made
+
+    def _open_results(self, sized: _Sized) -> list[Any]:
+        """New arrays for the results, some of which the kernel allocates."""
+        compiled = self.compiled
+        return result_arrays(compiled.results, compiled.kernel.results, sized.lengths, _ROOM)
 
 
 def _maker(slot: OutputSlot, lengths: Mapping[SymbolicDim, int]) -> Callable[[], np.ndarray] | None:
