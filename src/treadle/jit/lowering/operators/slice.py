@@ -156,6 +156,8 @@ def _clamped(
             return high
         if bound <= -(2**31):
             return low
+        if bound < 0 and low == 0:  # as the rest of x[c:], so that x[:-c] has its extent
+            return builder.minus(extent, builder.least(-bound, extent))
         if bound < 0:
             found = builder.number(builder.map("add", builder.dim(extent), builder.dim(bound)))
             return builder.most(found, low)

@@ -33,8 +33,8 @@ from treadle.jit.schedule.parallelism import Parallelism, in_rows, shares_items
 from treadle.jit.schedule.steps.chunks import chunk_of, part_of
 from treadle.jit.schedule.storage import Storage
 
-_MIN_HALVED = 4
-"""The terms from which a sum in registers is added in two halves, side by side."""
+_SUMS = (32, 4), (4, 2)
+"""The terms from which a sum in registers is added in so many parts, side by side."""
 _MIN_LOOPED = 32
 """The terms from which a sum of neighbours in memory is a loop, which LLVM vectorizes."""
 
@@ -125,16 +125,24 @@ class Elements:
         yield from self.sharing.sharing_words()
 
 
+_WORDS_OF_SUMS = {
+    0: "in a loop over its terms",
+    1: "written out",
+    2: "written out in two sums",
+    4: "written out in four sums",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class InRegisters:
-    """A product in registers: an element's terms are added in one or two `sums`, 0: in a loop."""
+    """A product in registers: an element's terms are added in one to four `sums`, 0: in a loop."""
 
     sums: int
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         yield "in registers"
-        yield ("in a loop over its terms", "written out", "written out in two sums")[self.sums]
+        yield _WORDS_OF_SUMS[self.sums]
 
 
 ProductSchedule = Dots | Panels | Elements | InRegisters
@@ -177,7 +185,7 @@ def _in_registers(node: Node, order: MemoryOrder) -> InRegisters:
     is_row = node.shape[-1] == 1 and inner >= _MIN_LOOPED
     if is_row and not any(places[each] is Storage.REGISTERS for each in node.operands):
         return InRegisters(0)
-    return InRegisters(2 if inner >= _MIN_HALVED else 1)
+    return InRegisters(next((sums for least, sums in _SUMS if inner >= least), 1))
 
 
 def _elements(node: Node, threshold: int) -> Elements:
