@@ -32,7 +32,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from treadle.jit.kernel.ir import Block, Concat, Kernel, Loop, Node, SymbolicDim, op_of
+from treadle.jit.kernel.ir import (
+    Block,
+    Concat,
+    Cumulative,
+    Elementwise,
+    Kernel,
+    Loop,
+    MatMul,
+    Node,
+    Reduce,
+    SymbolicDim,
+    op_of,
+)
 from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
@@ -116,9 +128,13 @@ class Schedule:
 
     @property
     def packs_registers(self) -> bool:
-        """Whether loops have values of several elements in registers, which LLVM may pack."""
+        """Whether innermost loops compute values of several elements in registers.
+
+        LLVM may pack these, and packs carried numbers where it runs: the rounds of a SHA-256, whose
+        arrays are only moved, take twice the time (Zen 4).
+        """
         return any(
-            place is Storage.REGISTERS and node.size > 1 and node.home.is_loop
+            place is Storage.REGISTERS and node.size > 1 and _is_computed_innermost(node)
             for node, place in self.storage.storage_of.items()
         )
 
@@ -311,6 +327,13 @@ def _vectorized(loops: Mapping[Node, LoopSchedule]) -> Collection[Block]:
     """Blocks of which LLVM computes several iterations at once."""
     found = (loop for loop, of in loops.items() if isinstance(of.strategy, Vectorization))
     return {op_of(loop, Loop).body for loop in found}
+
+
+def _is_computed_innermost(node: Node) -> bool:
+    """Whether an innermost loop computes a value, and does not only move its elements."""
+    is_computed = isinstance(node.op, Elementwise | MatMul | Reduce | Cumulative)
+    is_looped = node.home.is_loop and not any(isinstance(e.op, Loop) for e in node.home.nodes)
+    return is_computed and is_looped
 
 
 def _blocks(
