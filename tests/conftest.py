@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import random
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -71,10 +72,25 @@ SLOW = (
 """Tests of three seconds and more that repeat what others hold by more data: with --slow."""
 
 
+GRIDS = (
+    "tests/backend/",
+    "tests/benchmarks/",
+    "tests/delegate/",
+    "tests/jit/",
+    "tests/parity/",
+    "tests/passes/",
+    "tests/session/test_dropped.py",
+)
+"""Where tests with many cases run a third of them: all with --slow, or if their file is named."""
+LEAST_CASES, SHARE = 12, 3
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Every kernel of the process is made alike: memory one asks for, another gives back."""
     config.addinivalue_line("markers", "unfenced: looks at malloc itself; left out with --fences")
-    config.addinivalue_line("markers", "slow: one of SLOW; `--slow -m slow` runs these alone")
+    config.addinivalue_line(
+        "markers", "slow: SLOW, and cases of GRIDS; `--slow -m slow` runs these alone"
+    )
     if config.getoption("--fences"):
         from tests.jit.fenced_memory import fence_kernels
 
@@ -86,18 +102,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     So are the slow tests, unless they are asked for by `--slow` or by their own name.
     """
-    named = any(str(argument).partition("[")[0].startswith(SLOW) for argument in config.args)
+    named = [str(argument) for argument in config.args]
     out = set()
     if config.getoption("--fences"):
         out |= {item for item in items if item.get_closest_marker("unfenced")}
     slow = [item for item in items if item.nodeid.startswith(SLOW)]
+    if not any(".py" in name for name in named):
+        slow += _rest_of_grids(items)
     for item in slow:
         item.add_marker("slow")
-    if not (config.getoption("--slow") or named):
+    if not (config.getoption("--slow") or any(n.partition("[")[0].startswith(SLOW) for n in named)):
         out |= set(slow)
     if out:
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
+
+
+def _rest_of_grids(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of tests with many that run with `--slow` only: all but the same third of them in every run."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.nodeid.startswith(GRIDS):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    rest = []
+    for name, found in cases.items():
+        kept = min(len(found), max(LEAST_CASES, -(-len(found) // SHARE)))
+        chosen = set(random.Random(name).sample(range(len(found)), kept))
+        rest += [item for number, item in enumerate(found) if number not in chosen]
+    return rest
 
 
 @pytest.fixture

@@ -328,9 +328,11 @@ def run_code(compiled: CompiledKernel, results: list[Any], slots: Any) -> int:
 
     Then `results` are complete: those whose extents only the kernel knows are put there.
     """
+    pool_slot, address = compiled.layout.thread_pool, ctypes.addressof(slots)
+    if pool_slot is None and not (compiled.code.grown or compiled.reshaped):
+        return compiled.machine.call(address)
     outs = compiled.layout.outs
     grown = [AdoptedBuffer(slots, outs["grown", k]) for k in compiled.code.grown]
-    pool_slot, address = compiled.layout.thread_pool, ctypes.addressof(slots)
     if pool_slot is None:
         status = compiled.machine.call(address)
     else:

@@ -34,7 +34,7 @@ from treadle.jit.schedule.steps.chunks import chunk_of, part_of
 from treadle.jit.schedule.storage import Storage
 
 _SUMS = (32, 4), (4, 2)
-"""The terms from which a sum in registers is added in so many parts, side by side."""
+"""The terms from which a sum in registers is added in parts, and the number of parts."""
 _MIN_LOOPED = 32
 """The terms from which a sum of neighbours in memory is a loop, which LLVM vectorizes."""
 
