@@ -119,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _rest_of_grids(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of tests with many that run with `--slow` only: all but the same third of them in every run."""
+    """The cases of tests with many that only `--slow` runs: two thirds, the same in every run."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.nodeid.startswith(GRIDS):
