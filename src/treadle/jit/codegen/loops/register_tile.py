@@ -45,7 +45,7 @@ class _Tile(LaneValues):
         """The elements of an array in memory, or a number in every lane."""
         if node.is_single:
             return self.many(self.context.access.scalar(node))
-        return self.loaded(self.context.access.buffer(node), Flat(_position(self, node)))
+        return self.loaded(self.context.access.dense_buffer(node), Flat(_position(self, node)))
 
 
 def emit_register_tiles(
@@ -167,7 +167,7 @@ def _item(tile: _Tile, node: Node) -> Any:
         own = tuple(at if k == op.axis else 0 for k in range(len(source.shape)))
         return tile.many(access.read(source, own))
     first = w.multiply(at, period(node, tile.tiling.shape))
-    return tile.loaded(access.buffer(source), Flat(w.add(first, _position(tile, node))))
+    return tile.loaded(access.dense_buffer(source), Flat(w.add(first, _position(tile, node))))
 
 
 def _position(tile: _Tile, node: Node) -> Index:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from treadle.jit.kernel.ir import (
+    Block,
     CarriedArg,
     DimOf,
     Elementwise,
@@ -26,7 +27,14 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.scalar_functions import FUNCTIONS
 from treadle.jit.kernel.target import Target
-from treadle.jit.schedule.carried_storage import CarriedStorage, Resizable
+from treadle.jit.kernel.traversal import all_nodes, loops_by_body
+from treadle.jit.schedule.carried_storage import (
+    CarriedStorage,
+    DoubleBuffer,
+    Resizable,
+    SingleBuffer,
+    carried_storage,
+)
 from treadle.jit.schedule.dependence import LoopDependence, dependence_of
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -51,6 +59,19 @@ class LoopFacts:
     def dependence(self) -> LoopDependence:
         """The dependences of the loop."""
         return dependence_of(self.op)
+
+    def is_array_around(self, node: Node) -> bool:
+        """Whether a value is carried by a loop around this one, as an array of fixed extents."""
+        around = self._loops.get(node.home)
+        if around is None or around is self.node or not isinstance(node.op, CarriedArg):
+            return False
+        found = carried_storage(op_of(around, Loop), self.storage)[node.op.number]
+        return isinstance(found, SingleBuffer | DoubleBuffer)
+
+    @cached_property
+    def _loops(self) -> Mapping[Block, Node]:
+        """The loops of the kernel, by their bodies."""
+        return loops_by_body(all_nodes(self.kernel.main))
 
     def is_in_registers(self, node: Node) -> bool:
         """Whether the elements of a node are in registers."""

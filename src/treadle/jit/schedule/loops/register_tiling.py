@@ -177,11 +177,18 @@ def period(node: Node, shape: tuple[int, ...]) -> int:
 
 
 def _is_stored(facts: LoopFacts, operand: Node) -> bool:
-    """Whether an array from outside the loop is in memory, in row-major order."""
-    if operand.home is facts.op.body or isinstance(operand.op, ScanSlice | CarriedArg):
-        return False
-    is_given = isinstance(operand.op, Input | Constant)
-    return is_given or facts.storage.storage_of[operand] is Storage.BUFFER
+    """Whether an array from outside the loop, or an item of it, is in memory in row-major order."""
+    place = facts.storage.storage_of[operand]
+    match operand.op:
+        case _ if operand.home is facts.op.body:
+            return False
+        case Input() | Constant():
+            return True
+        case CarriedArg():
+            return facts.is_array_around(operand)
+        case ScanSlice(0, _) if place is Storage.INLINE:
+            return _is_stored(facts, operand.operands[0])
+    return place is Storage.BUFFER and not isinstance(operand.op, ScanSlice)
 
 
 def _tiles(facts: LoopFacts, shape: tuple[int, ...], arrays: list[int]) -> RegisterTiling | str:
