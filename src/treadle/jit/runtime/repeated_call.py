@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -18,7 +17,7 @@ from treadle.jit.host.array_memory import data_offset
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import SymbolicDim
 from treadle.jit.runtime.invoke import CompiledKernel, run_code, why_full, workspace_of
-from treadle.jit.runtime.result_arrays import OutputSlot, new_array, result_arrays
+from treadle.jit.runtime.result_arrays import OutputSlot, array_maker, result_arrays
 from treadle.machine import LARGE
 
 _ROOM = 2**62
@@ -124,7 +123,7 @@ def _maker(slot: OutputSlot, lengths: Mapping[SymbolicDim, int]) -> Callable[[],
     shape = tuple(lengths.get(e, -1) if isinstance(e, SymbolicDim) else e for e in slot.shape)
     if slot.is_weighed or -1 in shape or prod(shape) * slot.dtype.itemsize > LARGE:
         return None
-    return partial(new_array(slot), shape, slot.dtype)
+    return array_maker(slot, shape)
 
 
 def _go_on() -> None:

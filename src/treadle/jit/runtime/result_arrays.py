@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ import numpy as np
 
 from treadle.errors import RunError
 from treadle.ir import show_shape
-from treadle.jit.host.array_memory import data_pointer_slot
+from treadle.jit.host.array_memory import address
 from treadle.jit.kernel import memory_limit
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Loop, Node, Result, SymbolicDim
@@ -110,21 +109,33 @@ def result_arrays(
 
 def new_array(result: OutputSlot) -> Callable[..., np.ndarray]:
     """The function that makes the array of a result, of a shape and a dtype."""
-    return _aligned if result.is_carried else np.empty
+    return _carried if result.is_carried else np.empty
 
 
-def _aligned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """A new array; a long one begins at a cache line, so that no vector of it lies in two.
+def array_maker(result: OutputSlot, shape: tuple[int, ...]) -> Callable[[], np.ndarray]:
+    """A function that makes the array of a result of this shape."""
+    size = prod(shape) * result.dtype.itemsize
+    make = _at_line if result.is_carried and _is_long(size) else np.empty
+    return partial(make, shape, result.dtype)
 
-    This takes 0.4 us; 4,096 iterations over 8,008 bytes take 0.85 to 0.95 of the time.
+
+def _is_long(size: int) -> bool:
+    return _LONG <= size < LARGEST_BYTES
+
+
+def _carried(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """A new array for a carried value; a long one begins at a cache line."""
+    make = _at_line if _is_long(prod(shape) * dtype.itemsize) else np.empty
+    return make(shape, dtype)
+
+
+def _at_line(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """A new array that begins at a cache line, so that no vector of it lies in two.
+
+    This takes 0.6 us more; 4,096 iterations over 8,008 bytes take 0.85 to 0.95 of the time.
     """
-    keep: list[Any] = []
-    size = prod(shape) * dtype.itemsize
-    if not _LONG <= size < LARGEST_BYTES:
-        return np.empty(shape, dtype)
-    memory = np.empty(size + _LINE, np.uint8)
-    start = ctypes.c_size_t.from_address(data_pointer_slot()(memory, keep)).value
-    return np.ndarray(shape, dtype, memory, -start % _LINE)
+    memory = np.empty(prod(shape) * dtype.itemsize + _LINE, np.uint8)
+    return np.ndarray(shape, dtype, memory, -address(memory) % _LINE)
 
 
 def _expect(size: int, together: int, bound: float) -> None:
