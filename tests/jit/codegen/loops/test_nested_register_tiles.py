@@ -58,6 +58,19 @@ GROWING = """g (int64 n, float[K,{s}] first, float[{s}] start) => (float[{s}] la
   }}>
 }}"""
 
+BOTH = """g (int64 n, float[{k},{s}] first) => (float[{k},{s}] last) {{
+  last = Loop (n, , first) <body = outer (int64 i, bool go, float[{k},{s}] a)
+    => (bool on, float[{k},{s}] b) {{
+    on = Identity (go)
+    half = Constant <value = float {{0.5}}> ()
+    b = Scan <num_scan_inputs = 1, {directions}
+      body = inner (float[{k},{s}] x, float[{s}] item) => (float[{k},{s}] y) {{
+      h = Mul (x, half)
+      y = Add (h, item)
+    }}> (a, a)
+  }}>
+}}"""
+
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("directions", DIRECTIONS)
@@ -69,6 +82,15 @@ def test_a_carried_table_is_sliced(size, directions, late, length, rng):
              "b": numbers(rng, length, size)}  # fmt: skip
     check(text, given)
     assert tiled(text, given) is (length > 0)
+
+
+@pytest.mark.parametrize("shape", [(4, 32), (4, 40), (5, 48), (3, 64)])
+@pytest.mark.parametrize("directions", DIRECTIONS[:2])
+def test_the_array_that_is_sliced_is_carried_on(shape, directions, rng):
+    text = BOTH.format(k=shape[0], s=shape[1], directions=directions)
+    given = {"n": np.array(3), "first": numbers(rng, *shape)}
+    check(text, given)
+    assert tiled(text, given)
 
 
 @pytest.mark.parametrize("size", SIZES)
