@@ -138,15 +138,15 @@ def test_a_nest_may_read_any_number_of_values(
 def test_a_reduction_to_few_elements_of_many_is_written_once(
     emitted: list[KernelArtifact], rng: np.random.Generator
 ) -> None:
-    text = """g (int64 n, float[16,40] x) => (float[16,40] y) {
+    text = """g (int64 n, float[16,400] x) => (float[16,400] y) {
       last = Constant <value = int64[1] {-1}> ()
-      y = Loop (n, , x) <body = f (int64 i, bool go, float[16,40] a) => (bool on, float[16,40] b) {
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[16,400] a) => (bool on, float[16,400] b) {
         on = Identity (go)
         mean = ReduceMean <keepdims = 1> (a, last)
         b = Sub (a, mean)
       }>
     }"""
-    check(text, {"n": np.array(3), "x": rng.uniform(-1, 1, (16, 40)).astype(np.float32)})
+    check(text, {"n": np.array(3), "x": rng.uniform(-1, 1, (16, 400)).astype(np.float32)})
     assert emitted[-1].text.count("fadd reassoc") <= 2
 
 
