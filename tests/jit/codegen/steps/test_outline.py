@@ -140,7 +140,8 @@ def test_a_reduction_to_few_elements_of_many_is_written_once(
 ) -> None:
     text = """g (int64 n, float[16,400] x) => (float[16,400] y) {
       last = Constant <value = int64[1] {-1}> ()
-      y = Loop (n, , x) <body = f (int64 i, bool go, float[16,400] a) => (bool on, float[16,400] b) {
+      y = Loop (n, , x) <body = f (int64 i, bool go, float[16,400] a)
+        => (bool on, float[16,400] b) {
         on = Identity (go)
         mean = ReduceMean <keepdims = 1> (a, last)
         b = Sub (a, mean)
