@@ -202,8 +202,10 @@ def parallelism_of(
             vectors = in_rows(at_once * cost, (*step.shape[:-1], -(-last // at_once)), threshold)
             return replace(vectors, interleaved=1)
         if form is not None and form.form is Form.SHORT_ROWS:
-            extents, axis = static_shape(step), rows_axis(step)
-            groups = (*extents[:axis], -(-extents[axis] // form.together))
+            axis = rows_axis(step)
+            rows = step.shape[axis]
+            assert isinstance(rows, int), "groups of an open number of rows"
+            groups = (*step.shape[:axis], -(-rows // form.together))
             return replace(in_rows(form.together * cost, groups, threshold), interleaved=1)
         found = in_rows(cost, step.shape, threshold)
         is_long = per_read(order.storage, step.operands[0]) >= _MIN_INTERLEAVED_NS

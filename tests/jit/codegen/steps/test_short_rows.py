@@ -19,7 +19,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 TARGET = Target("x86_64-unknown-linux-gnu", "", "", 64, 32, has_fma=True)
 
 
-def _text(function: str, dtype: str, shape: tuple[int, ...], *, keeps: bool = False) -> str:
+def _text(function: str, dtype: str, shape: tuple[int | str, ...], *, keeps: bool = False) -> str:
     """The reduction along the last axis of an array times a row."""
     given, kept = ",".join(map(str, shape)), ",".join(map(str, shape[:-1] + (1,) * keeps))
     return f"""
@@ -43,6 +43,21 @@ def test_rows_are_reduced(
     (found,) = run_kernel(_text(function, dtype, shape, keeps=keeps), x, w)
     wanted = FUNCTIONS[function](x * w, axis=-1, keepdims=keeps)
     np.testing.assert_array_equal(found, wanted.astype(dtype))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize("shape", [(8, 16), (37, 32), (2, 20, 48)])
+def test_rows_behind_an_open_axis(
+    function: str, keeps: bool, count: int, shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    text = _text(function, "float32", ("n0", *shape), keeps=keeps)
+    assert "vectors along short rows" in show_schedule(schedule_kernel(kernel_of(text), TARGET))
+    x = rng.integers(1, 3, (count, *shape)).astype(np.float32)
+    w = rng.integers(0, 2, shape[-1:]).astype(np.float32)
+    (found,) = run_kernel(text, x, w)
+    np.testing.assert_array_equal(found, FUNCTIONS[function](x * w, axis=-1, keepdims=keeps))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from treadle.jit.codegen.iteration_space import each_index
 from treadle.jit.codegen.ops.lane_sums import Combine, lane_sums
 from treadle.jit.codegen.ops.reduced_element import source_index
 from treadle.jit.codegen.ops.row_values import RowValues
-from treadle.jit.kernel.ir import Node, static_shape
+from treadle.jit.kernel.ir import Node
 from treadle.jit.schedule.steps.short_rows import rows_axis
 
 
@@ -24,11 +24,13 @@ def reduce_short_rows(
     context: CodegenContext, node: Node, buffer: Buffer, lanes: int, combine: Combine
 ) -> None:
     """Reduce rows into memory, this many at once; the last ones maybe again."""
-    axis, shape = rows_axis(node), static_shape(node)
-    space = (*shape[:axis], -(-shape[axis] // lanes))
+    axis, shape = rows_axis(node), context.access.shape(node)
+    rows = shape[axis]
+    assert isinstance(rows, int), "groups of an open number of rows"
+    space = (*shape[:axis], -(-rows // lanes))
     with each_index(context, space, context.schedule.parallelism_of(node)) as (*own, group):
         w = context.builder  # of a part that threads share, another one
-        start = w.least(w.multiply(group, lanes), shape[axis] - lanes)
+        start = w.least(w.multiply(group, lanes), rows - lanes)
         rest = (0,) * (len(shape) - axis - 1)
         kept = [(*own, w.add(start, number), *rest) for number in range(lanes)]
         _reduce_group(context, node, buffer, kept, combine)
@@ -43,7 +45,9 @@ def _reduce_group(
 ) -> None:
     (source,), lanes = node.operands, len(kept)
     row, last = RowValues(context, node.home, lanes), len(source.shape) - 1
-    starts = range(0, static_shape(source)[last], lanes)
+    length = source.shape[last]
+    assert isinstance(length, int), "short rows of an open length"
+    starts = range(0, length, lanes)
 
     def added(number: int) -> Any:
         """The elements of a row, added up to one vector."""
