@@ -72,7 +72,7 @@ SLOW = (
 """Tests of three seconds and more that repeat what others hold by more data: with --slow."""
 
 
-GRIDS = (
+SAMPLED = (
     "tests/backend/",
     "tests/benchmarks/",
     "tests/delegate/",
@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Every kernel of the process is made alike: memory one asks for, another gives back."""
     config.addinivalue_line("markers", "unfenced: looks at malloc itself; left out with --fences")
     config.addinivalue_line(
-        "markers", "slow: SLOW, and cases of GRIDS; `--slow -m slow` runs these alone"
+        "markers", "slow: SLOW, and cases of SAMPLED; `--slow -m slow` runs these alone"
     )
     if config.getoption("--fences"):
         from tests.jit.fenced_memory import fence_kernels
@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         out |= {item for item in items if item.get_closest_marker("unfenced")}
     slow = [item for item in items if item.nodeid.startswith(SLOW)]
     if not any(".py" in name for name in named):
-        slow += _rest_of_grids(items)
+        slow += _cases_left_out(items)
     for item in slow:
         item.add_marker("slow")
     if not (config.getoption("--slow") or any(n.partition("[")[0].startswith(SLOW) for n in named)):
@@ -118,11 +118,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in out]
 
 
-def _rest_of_grids(items: list[pytest.Item]) -> list[pytest.Item]:
+def _cases_left_out(items: list[pytest.Item]) -> list[pytest.Item]:
     """The cases of tests with many that only `--slow` runs: two thirds, the same in every run."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.nodeid.startswith(GRIDS):
+        if item.nodeid.startswith(SAMPLED):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     rest = []
     for name, found in cases.items():

@@ -21,47 +21,47 @@ from treadle.jit.runtime.result_arrays import OutputSlot, array_maker, result_ar
 from treadle.machine import LARGE
 
 _ROOM = 2**62
-_MAX_SIZES = 64
+_MAX_TEMPLATES = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Sized:
-    """A call for known trip counts: its slots, and what makes its results.
+class _CallTemplate:
+    """The parts of a call that are the same whenever its trip counts are.
 
-    `template` holds the slots that are the same in each call, `new` is None if extents of results
-    depend on data.
+    `slots` are those with numbers, `makers` make the arrays of the results; None if extents of
+    results depend on data.
     """
 
     lengths: Mapping[SymbolicDim, int]
-    template: bytes
-    new: tuple[Callable[[], np.ndarray], ...] | None
+    slots: bytes
+    makers: tuple[Callable[[], np.ndarray], ...] | None
 
     @classmethod
-    def of(cls, compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int]) -> _Sized:
+    def of(cls, compiled: CompiledKernel, lengths: Mapping[SymbolicDim, int]) -> _CallTemplate:
         layout = compiled.layout
         slots = layout.type.from_buffer_copy(layout.template)
         if layout.poll is not None:
             slots[layout.poll] = id(_go_on)
         for number, extent in layout.extents:
             slots[number] = lengths.get(extent, 0)
-        new = [_maker(slot, lengths) for slot in compiled.results]
-        made = tuple(each for each in new if each is not None)
-        return cls(lengths, bytes(slots), made if len(made) == len(new) else None)
+        found = [_maker(slot, lengths) for slot in compiled.results]
+        makers = tuple(each for each in found if each is not None)
+        return cls(lengths, bytes(slots), makers if len(makers) == len(found) else None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RepeatedCall:
     """A kernel that needs nothing of a run but arrays, whose dtypes and shapes are known.
 
-    `conditions` are the inputs that have to be true. `sizes` has what was made for the latest trip
-    counts; a kernel without trip counts has one entry.
+    `conditions` are the inputs that have to be true. `templates` are by trip counts; a kernel
+    without trip counts has one.
     """
 
     compiled: CompiledKernel
     lengths: Mapping[SymbolicDim, int]
     conditions: tuple[int, ...]
     trips: tuple[tuple[SymbolicDim, int], ...]
-    sizes: dict[tuple[int, ...], _Sized] = field(default_factory=dict)
+    templates: dict[tuple[int, ...], _CallTemplate] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -86,10 +86,11 @@ class RepeatedCall:
         compiled, layout, offset = self.compiled, self.compiled.layout, data_offset()
         assert offset is not None
         counts = tuple([arrays[k].item() for _, k in self.trips])
-        sized = self.sizes.get(counts) or self._sized(counts)
-        slots = layout.type.from_buffer_copy(sized.template)
+        template = self.templates.get(counts) or self._template(counts)
+        slots = layout.type.from_buffer_copy(template.slots)
         try:
-            results = [new() for new in sized.new] if sized.new else self._open_results(sized)
+            makers = template.makers
+            results = [make() for make in makers] if makers else self._open_results(template)
             if layout.workspace is not None:
                 _memory, slots[layout.workspace] = workspace_of(compiled)
             for number, which in layout.given:
@@ -103,19 +104,19 @@ class RepeatedCall:
         why_full()  # raises an interrupt that came while memory was asked for
         return None
 
-    def _sized(self, counts: tuple[int, ...]) -> _Sized:
+    def _template(self, counts: tuple[int, ...]) -> _CallTemplate:
         trips = zip(self.trips, counts, strict=True)
         lengths = {**self.lengths, **{extent: max(int(n), 0) for (extent, _), n in trips}}
-        made = _Sized.of(self.compiled, lengths)
-        if len(self.sizes) >= _MAX_SIZES:
-            self.sizes.clear()
-        self.sizes[counts] = made
+        made = _CallTemplate.of(self.compiled, lengths)
+        if len(self.templates) >= _MAX_TEMPLATES:
+            self.templates.clear()
+        self.templates[counts] = made
         return made
 
-    def _open_results(self, sized: _Sized) -> list[Any]:
+    def _open_results(self, template: _CallTemplate) -> list[Any]:
         """New arrays for the results, some of which the kernel allocates."""
         compiled = self.compiled
-        return result_arrays(compiled.results, compiled.kernel.results, sized.lengths, _ROOM)
+        return result_arrays(compiled.results, compiled.kernel.results, template.lengths, _ROOM)
 
 
 def _maker(slot: OutputSlot, lengths: Mapping[SymbolicDim, int]) -> Callable[[], np.ndarray] | None:

@@ -120,6 +120,7 @@ def array_maker(result: OutputSlot, shape: tuple[int, ...]) -> Callable[[], np.n
 
 
 def _is_long(size: int) -> bool:
+    """Whether the array of a carried value is aligned to a cache line."""
     return _LONG <= size < LARGEST_BYTES
 
 
