@@ -10,7 +10,8 @@ from typing import Any
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.branch import BranchResult, emit_branch
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.carried.growable import appended, join_into
+from treadle.jit.codegen.carried import sliding_window
+from treadle.jit.codegen.carried.growable import appended
 from treadle.jit.codegen.clock import timed_node
 from treadle.jit.codegen.context import UNFIT, UNMATCHED, CodegenContext
 from treadle.jit.codegen.failure import fail_if
@@ -185,11 +186,14 @@ def _join(context: CodegenContext, node: Node) -> None:
     if context.access.storage_of(node) is Storage.REGISTERS:
         _elements(context, node, lambda index: _piece(context, node, op.axis, index))
         return
+    if node in context.carried.sliding:
+        sliding_window.enter(context, node)
+        return
     if appended(context, node):
         return
     buffer = concat_in_place.written_whole(context, node)
     if not concat_in_place.interleaved_into(context, node, buffer):
-        join_into(context, buffer, node, 0, node.operands)
+        concat_in_place.join_into(context, buffer, node, 0, node.operands)
     context.access.buffers[node] = buffer
 
 

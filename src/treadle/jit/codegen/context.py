@@ -61,14 +61,15 @@ class CarriedMemory:
     """The storage of carried values that are not copied into one buffer.
 
     `scopes` are the alias scopes of values that will be written to another value's memory.
-    `growable` have extents that change, `delay_lines` shift by a row in each iteration,
-    `double_buffers` have two buffers; all three are found by the carried argument and by its next
-    value. `swapped_scopes` are the alias scopes of the second buffers.
+    `growable` have extents that change, `delay_lines` shift by a row in each iteration, `sliding`
+    are windows that move through memory, `double_buffers` have two buffers; all four are found by
+    the carried argument and by its next value. `swapped_scopes` are the alias scopes of the second buffers.
     """
 
     scopes: dict[Node, str] = field(default_factory=dict)
     growable: dict[Node, Any] = field(default_factory=dict)
     delay_lines: dict[Node, Any] = field(default_factory=dict)
+    sliding: dict[Node, Any] = field(default_factory=dict)
     double_buffers: dict[Node, Any] = field(default_factory=dict)
     swapped_scopes: set[str] = field(default_factory=set)
 

@@ -30,7 +30,7 @@ from treadle.jit.codegen.allocation import (
     reused_buffers,
 )
 from treadle.jit.codegen.buffer import Buffer
-from treadle.jit.codegen.carried import delay_line, double_buffer, growable
+from treadle.jit.codegen.carried import delay_line, double_buffer, growable, sliding_window
 from treadle.jit.codegen.carried.stacked import StackedOutput, recorded_results, stacked_outputs
 from treadle.jit.codegen.clock import timed_loop
 from treadle.jit.codegen.context import UNEQUAL_LENGTHS, CodegenContext
@@ -48,6 +48,7 @@ from treadle.jit.codegen.safepoint import counted_at_once, safepoint
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import Block, Loop, Node, op_of, static_shape
 from treadle.jit.schedule.carried_storage import DoubleBuffer, Registers, Resizable
+from treadle.jit.schedule.layouts.sliding_windows import SlidingWindow
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.loops.linear_recurrence import ParallelPrefix
@@ -193,6 +194,9 @@ def begin_states(context: CodegenContext, node: Node, op: Loop, initials: list[N
         if isinstance(storage, Window):
             delay_line.begin(context, op, number, initial, storage)
             continue
+        if isinstance(storage, SlidingWindow):
+            sliding_window.begin(context, op, number, initial, storage)
+            continue
         part = result_node(context, node, number)
         if isinstance(storage, Resizable):
             context.results.values[node, number] = growable.begin(
@@ -238,6 +242,8 @@ def emit_iteration(
     for number, (state, kept) in enumerate(zip(op.states, carried, strict=True)):
         if isinstance(kept, Window):
             context.carried.delay_lines[state].storage_of(context, state, index)
+        elif isinstance(kept, SlidingWindow):
+            sliding_window.load(context, context.carried.sliding[state])
         elif isinstance(kept, Resizable):
             growable.load(context, op, context.carried.growable[state])
         elif isinstance(kept, Registers):
@@ -306,6 +312,7 @@ def _carry(context: CodegenContext, node: Node, op: Loop) -> None:
     for made in changed:
         growable.take_next(context, made)
     double_buffer.take_next(context, op)
+    sliding_window.take_next(context, op)
 
 
 def _safe(context: CodegenContext, after: Node, block: Block) -> Node | Buffer:
@@ -330,6 +337,8 @@ def end_loop(
     for number, (state, kept) in enumerate(zip(op.states, carried, strict=True)):
         if isinstance(kept, Window):
             context.carried.delay_lines[state].end(context, node, number, count)
+        elif isinstance(kept, SlidingWindow):
+            sliding_window.end(context, node, context.carried.sliding[state], op)
         elif isinstance(kept, Resizable):
             growable.end(context, node, context.carried.growable[state])
         elif isinstance(kept, Registers):

@@ -4,6 +4,7 @@ registers        one LLVM value for each element
 window           a shift register: a window over its history, which is in memory before the loop
 grows            an array that gains rows at its end, in memory with spare rows
 resizable        an array of other changing extents: reallocated in each iteration
+sliding window   an array from which rows leave at one end while others enter at the other
 double buffer    an array whose next value reads other elements than the one it replaces
 buffer           any other array: updated in place if its old value is not read any more when
                  the next one is written, else copied
@@ -23,6 +24,7 @@ from treadle.jit.kernel.ir import (
     SymbolicDim,
 )
 from treadle.jit.schedule.access import composed, identity
+from treadle.jit.schedule.layouts.sliding_windows import SlidingWindow, sliding_window_of
 from treadle.jit.schedule.layouts.windows import Window, window_of
 from treadle.jit.schedule.op_accesses import accesses_of
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -60,7 +62,7 @@ class SingleBuffer:
     """An array in one buffer."""
 
 
-CarriedStorage = Registers | Window | Resizable | DoubleBuffer | SingleBuffer
+CarriedStorage = Registers | Window | SlidingWindow | Resizable | DoubleBuffer | SingleBuffer
 
 
 def carried_storage(loop: Loop, storage: StorageMap) -> tuple[CarriedStorage, ...]:
@@ -82,9 +84,10 @@ def replaced_arrays(
     }
 
 
-def without_double_buffers(found: tuple[CarriedStorage, ...]) -> tuple[CarriedStorage, ...]:
+def in_one_buffer(found: tuple[CarriedStorage, ...]) -> tuple[CarriedStorage, ...]:
     """The storage in a loop that runs for one tile at a time."""
-    return tuple(SingleBuffer() if isinstance(s, DoubleBuffer) else s for s in found)
+    moving = DoubleBuffer | SlidingWindow
+    return tuple(SingleBuffer() if isinstance(s, moving) else s for s in found)
 
 
 def show_storage(storage: CarriedStorage) -> str:
@@ -93,6 +96,10 @@ def show_storage(storage: CarriedStorage) -> str:
         case Window(is_forward=is_forward, axis=axis):
             along = f" along axis {axis}" if axis else ""
             return f"window{along}, rows enter at its {'end' if is_forward else 'start'}"
+        case SlidingWindow(axis, rows, spare, is_forward):
+            end = "end" if is_forward else "start"
+            enters = f"{rows} rows enter" if rows > 1 else "a row enters"
+            return f"sliding window along axis {axis}, {enters} at its {end}, {spare} spare rows"
         case Resizable(_, None):
             return "resizable"
         case Resizable(_, axis, rows):
@@ -118,6 +125,9 @@ def _storage(loop: Loop, number: int, storage: StorageMap) -> CarriedStorage:
         return Resizable(axes, appended, 0 if appended is None else _FIRST_ROWS)
     if storage.storage_of[state] is Storage.REGISTERS:
         return Registers()
+    sliding = sliding_window_of(loop, number)
+    if sliding is not None and storage.storage_of[loop.nexts[number]] is Storage.BUFFER:
+        return sliding
     is_double = _is_double_buffered(loop, number, storage)
     return DoubleBuffer() if is_double else SingleBuffer()
 

@@ -27,6 +27,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.schedule.carried_storage import Resizable
 from treadle.jit.schedule.cost_model import per_stage
+from treadle.jit.schedule.layouts.sliding_windows import SlidingWindow
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.in_order import InOrder
 from treadle.jit.schedule.loops.kernel_facts import KernelFacts
@@ -145,7 +146,8 @@ def _obstacle_inside(facts: KernelFacts, loop: Node) -> str:
         return "the sizes of values in a body are not known"
     if not isinstance(facts.loops[loop].strategy, InOrder):
         return f"one of them runs as {facts.loops[loop].strategy}"
-    if any(isinstance(each, Window | Resizable) for each in facts.loops[loop].carried):
+    moving = Window | SlidingWindow | Resizable
+    if any(isinstance(each, moving) for each in facts.loops[loop].carried):
         return "a carried value is a window, or changes its extents"
     stage = _stage(facts, loop)
     if max(stage.steps, stage.ahead) * stage.nanoseconds > _MAX_TURN_NS:

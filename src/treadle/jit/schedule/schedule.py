@@ -50,7 +50,7 @@ from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     carried_storage,
     replaced_arrays,
-    without_double_buffers,
+    in_one_buffer,
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Nest, Step, fused_steps
@@ -361,5 +361,5 @@ def _blocks(
 def _loop_schedule(facts: LoopFacts) -> LoopSchedule:
     strategy, declined = strategy_of(facts)
     is_whole = isinstance(strategy, WITHOUT_ORDER)
-    carried = without_double_buffers(facts.carried) if is_whole else facts.carried
+    carried = in_one_buffer(facts.carried) if is_whole else facts.carried
     return LoopSchedule(strategy, declined, carried)

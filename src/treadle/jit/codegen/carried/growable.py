@@ -20,8 +20,8 @@ from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.heap_buffer import HeapBuffer, larger_of
 from treadle.jit.codegen.iteration_space import copy_node
 from treadle.jit.codegen.llvm_types import I64
-from treadle.jit.codegen.ops.concat_in_place import is_there, write_invariant_operands
-from treadle.jit.kernel.ir import Concat, Loop, Node, op_of
+from treadle.jit.codegen.ops.concat_in_place import join_into
+from treadle.jit.kernel.ir import Loop, Node
 from treadle.jit.schedule.carried_storage import Resizable
 
 
@@ -141,25 +141,6 @@ def _grow(context: CodegenContext, made: ResizableState, old: Sequence[Index], r
                 context.access.store(after, index, context.access.load(before, index))
             made.scratch.exchange(w, made.spare)
         b.store(more, made.rows)
-
-
-def join_into(
-    context: CodegenContext,
-    buffer: Buffer,
-    join: Node,
-    first: Index,
-    operands: Sequence[Node],
-) -> None:
-    """Write operands of a Concat one after the other, except those already in place."""
-    axis, order = op_of(join, Concat).axis, context.schedule.order
-    for operand in operands:
-        index = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
-        start = context.access.address(buffer, index)
-        part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope)
-        if not is_there(context, join, operand):
-            with write_invariant_operands(context, join, operand):
-                copy_node(context, operand, part, join.home, order.in_concat(operand, join))
-        first = context.builder.add(first, context.access.extent(operand.shape[axis]))
 
 
 def make_next(context: CodegenContext, op: Loop, made: ResizableState) -> None:

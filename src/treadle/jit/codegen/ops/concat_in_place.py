@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from treadle.jit.codegen.allocation import allocate
 from treadle.jit.codegen.buffer import Buffer
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index
-from treadle.jit.codegen.iteration_space import each_index
+from treadle.jit.codegen.iteration_space import copy_node, each_index
 from treadle.jit.kernel.ir import Concat, Node, op_of, static_shape
 
 
@@ -28,13 +28,32 @@ def written_whole(context: CodegenContext, join: Node) -> Buffer:
     )
 
 
-def is_there(context: CodegenContext, join: Node, node: Node) -> bool:
+def join_into(
+    context: CodegenContext,
+    buffer: Buffer,
+    join: Node,
+    first: Index,
+    operands: Sequence[Node],
+) -> None:
+    """Write operands of a Concat one after the other, except those already in place."""
+    axis, order = op_of(join, Concat).axis, context.schedule.order
+    for operand in operands:
+        index = tuple(first if k == axis else 0 for k in range(len(buffer.strides)))
+        start = context.access.address(buffer, index)
+        part = Buffer(start, buffer.dtype, buffer.strides, buffer.scope)
+        if not _is_there(context, join, operand):
+            with _write_invariant_operands(context, join, operand):
+                copy_node(context, operand, part, join.home, order.in_concat(operand, join))
+        first = context.builder.add(first, context.access.extent(operand.shape[axis]))
+
+
+def _is_there(context: CodegenContext, join: Node, node: Node) -> bool:
     """Whether the operand is already in place."""
     return context.access.buffers.get(node) is context.concats.operands.get((join, node), 0)
 
 
 @contextmanager
-def write_invariant_operands(context: CodegenContext, join: Node, operand: Node) -> Iterator[None]:
+def _write_invariant_operands(context: CodegenContext, join: Node, operand: Node) -> Iterator[None]:
     """Run the block in every iteration, or only in the first if the operand stays in place."""
     if (join, operand) not in context.schedule.concats.once:
         yield
@@ -61,7 +80,7 @@ def interleaved_into(context: CodegenContext, join: Node, buffer: Buffer) -> boo
 
 
 def _own(context: CodegenContext, join: Node) -> Buffer:
-    found = context.carried.double_buffers.get(join)
+    found = context.carried.double_buffers.get(join) or context.carried.sliding.get(join)
     return allocate(context, join) if found is None else found.target
 
 

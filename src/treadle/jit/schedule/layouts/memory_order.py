@@ -23,6 +23,7 @@ from treadle.jit.kernel.ir import (
 from treadle.jit.kernel.traversal import stack_of
 from treadle.jit.kernel.view_bounds import keeps_order
 from treadle.jit.schedule.carried_storage import CarriedStorage, Registers, Resizable
+from treadle.jit.schedule.layouts.sliding_windows import SlidingWindow
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.loops.facts import grows
 from treadle.jit.schedule.storage import Storage, StorageMap
@@ -66,6 +67,8 @@ class MemoryOrder:
         match self.carried.get(node):
             case Window() | Registers():
                 return False
+            case SlidingWindow(axis):
+                return _are_single(node.shape[:axis])
             case Resizable(_, axis):
                 return _are_single(node.shape[: axis or 0])
         return True
@@ -193,7 +196,7 @@ def storage_of_carried(
         assert isinstance(node.op, Loop)
         for state, after, kept in zip(node.op.states, node.op.nexts, carried, strict=True):
             found[state] = kept
-            if isinstance(kept, Window) or (
+            if isinstance(kept, Window | SlidingWindow) or (
                 isinstance(kept, Resizable) and kept.appended is not None
             ):
                 found[after] = kept

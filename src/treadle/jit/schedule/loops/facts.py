@@ -36,6 +36,7 @@ from treadle.jit.schedule.carried_storage import (
     carried_storage,
 )
 from treadle.jit.schedule.dependence import LoopDependence, dependence_of
+from treadle.jit.schedule.layouts.sliding_windows import SlidingWindow
 from treadle.jit.schedule.layouts.windows import Window
 from treadle.jit.schedule.storage import Storage, StorageMap
 
@@ -79,7 +80,7 @@ class LoopFacts:
 
     def is_plain(self, number: int) -> bool:
         """Whether a carried value is neither a window nor of changing extents."""
-        return not isinstance(self.carried[number], Window | Resizable)
+        return not isinstance(self.carried[number], Window | SlidingWindow | Resizable)
 
     def read_stacks(self) -> list[tuple[Stack, Node]]:
         """The stacked outputs that are read, each with the result that it becomes."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from treadle.jit.kernel.ir import Kernel, Loop, Node
 from treadle.jit.schedule.carried_storage import CarriedStorage, DoubleBuffer
 from treadle.jit.schedule.distribution import Distribution
+from treadle.jit.schedule.layouts.sliding_windows import SlidingWindow
 from treadle.jit.schedule.loops.strategies import Strategy
 from treadle.jit.schedule.storage import StorageMap
 
@@ -34,11 +35,11 @@ class KernelFacts:
 
     @cached_property
     def swapped(self) -> Collection[Node]:
-        """The next values of carried arrays in two buffers."""
+        """The next values of carried arrays whose memory is another in each iteration."""
         return {
             after
             for node, found in self.loops.items()
             if isinstance(node.op, Loop)
             for after, kept in zip(node.op.nexts, found.carried, strict=True)
-            if isinstance(kept, DoubleBuffer)
+            if isinstance(kept, DoubleBuffer | SlidingWindow)
         }
