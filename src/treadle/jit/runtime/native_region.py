@@ -37,7 +37,8 @@ class NativeRegion:
     """The Runnable of a region.
 
     `list_outputs` are the numbers of the outputs that are sequences. `conditions` are those of the
-    inputs that are a loop's condition: kernels are compiled for true ones.
+    inputs that are a loop's condition: kernels are compiled for true ones. `may_repeat`: calls with
+    arrays like those of an earlier run take the short way, which a call by name has taken before.
     """
 
     region: Region
@@ -46,10 +47,12 @@ class NativeRegion:
     list_outputs: tuple[int, ...] = ()
     conditions: tuple[int, ...] = ()
     names: tuple[str, ...] = field(init=False)
+    may_repeat: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Collect the names of the outputs."""
         self.names = tuple(value.name for value in self.region.outputs)
+        self.may_repeat = not self.list_outputs
         if self.compiler.is_background:
             from treadle.jit.runtime.deferral import deferring
 
@@ -61,7 +64,7 @@ class NativeRegion:
         Returns the code if other engines answer until it is compiled. Raises FallbackRequired if
         there is no kernel for this data, or it failed.
         """
-        if context.options is None and context.limits.seconds is None and not self.list_outputs:
+        if context.options is None and context.limits.seconds is None and self.may_repeat:
             again = self._again(inputs)
             if again is not None:
                 return again
@@ -94,7 +97,7 @@ class NativeRegion:
         """A call for feeds like those of an earlier run; it returns None for others."""
         if self.list_outputs:
             return None
-        count, again = len(names), self._again
+        count, again, self.may_repeat = len(names), self._again, False
 
         def call(feed: dict[str, object]) -> list[Any] | None:
             if len(feed) != count:

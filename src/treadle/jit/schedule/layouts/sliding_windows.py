@@ -40,7 +40,8 @@ def sliding_window_of(loop: Loop, number: int) -> SlidingWindow | None:
     state, after = loop.states[number], loop.nexts[number]
     if not (isinstance(after.op, Concat) and after.home is loop.body and state.is_static):
         return None
-    if loop.nexts.count(after) > 1 or state.dtype != after.dtype:
+    is_known = all(operand.is_static for operand in after.operands)
+    if not is_known or loop.nexts.count(after) > 1 or state.dtype != after.dtype:
         return None
     axis = after.op.axis
     for is_forward in (True, False):
