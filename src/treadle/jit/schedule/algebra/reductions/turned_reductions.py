@@ -8,8 +8,8 @@ those of columns are vectors. Viterbi with 64 states, whose matrix leads from co
 0.4 of the time; k-means of 512 points, with 8 centres of 2 coordinates, 0.3.
 
 Functions and reductions that are computed of each other change together. Declines where an
-iteration computes or carries a matrix that they read, where anything else reads one of theirs, and
-for few rows.
+iteration computes, carries or chooses a matrix that they read, where anything else reads one of
+theirs, and for few rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TypeVar
 from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.ir import (
     Axis,
+    Block,
     Elementwise,
     Kernel,
     Loop,
@@ -151,8 +152,10 @@ class _Together:
 
     def _given(self, node: Node, axis: int) -> tuple[Node, int] | tuple[()] | None:
         """An operand that changes, too; () if it is read turned; None if it cannot change."""
-        if _keeps_order(node, axis) or _viewed(node).home is not self.op.body:
+        if _keeps_order(node, axis):
             return ()
+        if _viewed(node).home is not self.op.body:
+            return None if _moves(node, self.op.body) else ()
         match node.op:
             case Elementwise():
                 return node, axis
@@ -160,6 +163,15 @@ class _Together:
                 rank = len(node.operands[0].shape)
                 return node, next(k for k in range(rank) if _kept(node, k) == axis)
         return None
+
+
+def _moves(node: Node, body: Block) -> bool:
+    """Whether a view shows another part in each iteration: its transposition cannot be kept."""
+    while isinstance(node.op, View) and node.home is body:
+        if not all(isinstance(axis.offset, int) for axis in node.op.axes):
+            return True
+        (node,) = node.operands
+    return False
 
 
 def _viewed(node: Node) -> Node:
