@@ -278,3 +278,42 @@ def test_equal_split_sizes_are_those_of_the_whole_axis(number, extent, rng):
     session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
     with pytest.raises(RunError, match="does not sum"):
         session.run(None, feed)
+
+
+@pytest.mark.parametrize("declared", ["[N]", "[M]", "[7]"])
+def test_elements_that_are_multiplied_before_one_is_put_in(declared, rng):
+    """Their extents are those of the symbols in what is carried beside; M and 7 are wrong."""
+    element = f"seq(float{declared})"
+    text = f"""g (int64 n, float[N] x0) => (float[N] x, {element} kept) {{
+      yes = Constant <value = bool {{1}}> ()
+      none = SequenceEmpty ()
+      x, kept = Loop (n, yes, x0, none) <body = b (int64 i, bool c, float[N] x, {element} s)
+        => (bool go, float[N] y, {element} t) {{
+        go = Identity (c)
+        length = SequenceLength (s)
+        sum0 = Constant <value = float {{1}}> ()
+        sum = Loop (length, yes, sum0) <body = inner (int64 j, bool c, float a)
+          => (bool go, float b) {{
+          go = Identity (c)
+          e = SequenceAt (s, j)
+          product = MatMul (e, x)
+          b = Add (a, product)
+        }}>
+        half = Constant <value = float {{0.5}}> ()
+        small = Mul (sum, half)
+        bounded = Tanh (small)
+        y = Mul (x, bounded)
+        t = SequenceInsert (s, y)
+      }}>
+    }}"""
+    feeds = [{"n": np.array(n), "x0": floats(rng, 5)} for n in (0, 1, 6)]
+    session = treadle.InferenceSession(HEAD + text, engines=("jit", "interp"))
+    interp = treadle.InferenceSession(HEAD + text, engines=("interp",))
+    for feed in feeds:
+        found, wanted = session.run(None, feed), interp.run(None, feed)
+        np.testing.assert_allclose(found[0], wanted[0], 1e-5, 1e-6)
+        assert len(found[1]) == len(wanted[1])
+        for one, other in zip(found[1], wanted[1], strict=True):
+            np.testing.assert_allclose(one, other, 1e-5, 1e-6)
+    if declared == "[N]":
+        check(text, *feeds)

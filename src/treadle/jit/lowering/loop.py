@@ -264,12 +264,13 @@ def _boxed(
 
 
 def _typed(builder: LoweringBuilder, step: ir.Loop, operands: Given) -> list[Node | None]:
-    """The operands; empty sequences get elements of the inferred shape of the param."""
+    """The operands; empty sequences get elements of the param's shape, as far as it is known."""
     roles = [role for role in step.roles if not isinstance(role, ir.Iteration | ir.Condition)]
     carried = iter(ir.ports(step).carried)
     ports = [next(carried) if isinstance(role, ir.Carried) else None for role in roles]
+    symbols = known_symbols(step, operands)
     return [
-        emptied(builder, node, port.param.type if port is not None else None)
+        node if port is None else emptied(builder, node, port.param, symbols)
         for node, port in zip(operands, ports, strict=True)
     ]
 

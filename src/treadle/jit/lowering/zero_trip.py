@@ -37,10 +37,11 @@ def is_known_symbol(step: ir.Loop, number: int, element: Node, symbols: Symbols)
         said.append(step.body.claims[number].type)
     shapes = [type_.shape for type_ in said if isinstance(type_, ir.Tensor)]
     shape = next((each for each in shapes if each is not None), ())
-    return [_extent(dim, symbols) for dim in shape] == list(element.shape)
+    return [extent_of(dim, symbols) for dim in shape] == list(element.shape)
 
 
-def _extent(dim: ir.Dim, symbols: Symbols) -> Number | None:
+def extent_of(dim: ir.Dim, symbols: Symbols) -> Number | None:
+    """The extent that an axis has here; None if it is not known."""
     match dim:
         case int():
             return dim

@@ -28,6 +28,7 @@ from treadle.jit.lowering.operators.axes import nonnegative_axis
 from treadle.jit.lowering.operators.gather_scatter import picked
 from treadle.jit.lowering.operators.layout import concat_along
 from treadle.jit.lowering.registry import Attributes, Operands, lowers
+from treadle.jit.lowering.zero_trip import Symbols, extent_of
 
 
 def empty(builder: KernelBuilder, dtype: DType, shape: Shape) -> Node:
@@ -35,15 +36,21 @@ def empty(builder: KernelBuilder, dtype: DType, shape: Shape) -> Node:
     return builder.add(Empty(), dtype, (0, *shape))
 
 
-def emptied(builder: KernelBuilder, node: Node | None, type_: ir.Type | None) -> Node | None:
-    """The node; an empty sequence gets elements of the type."""
-    if node is None or not isinstance(node.op, Empty) or not isinstance(type_, ir.Sequence):
+def emptied(
+    builder: KernelBuilder, node: Node | None, param: ir.Value, symbols: Symbols
+) -> Node | None:
+    """The node; an empty sequence gets elements of the param, with these values of symbols."""
+    if node is None or not isinstance(node.op, Empty):
         return node
-    element = type_.element
-    if not isinstance(element, ir.Tensor) or element.dtype is None or element.shape is None:
-        return node
-    shape = tuple(extent for extent in element.shape if isinstance(extent, int))
-    return empty(builder, element.dtype, shape) if len(shape) == len(element.shape) else node
+    for type_ in (param.inferred, param.declared):
+        element = type_.element if isinstance(type_, ir.Sequence) else None
+        if not isinstance(element, ir.Tensor) or element.dtype is None or element.shape is None:
+            continue
+        extents = [extent_of(dim, symbols) for dim in element.shape]
+        known = tuple(extent for extent in extents if extent is not None)
+        if len(known) == len(extents):
+            return empty(builder, element.dtype, known)
+    return node
 
 
 @lowers("SequenceEmpty", 11)
