@@ -30,7 +30,7 @@ def emit_contract(context: CodegenContext, node: Node) -> None:
     found, t = context.schedule.products[node], context.access
     inner = t.extent(node.operands[0].shape[-1])
     if isinstance(found, InRegisters):
-        element = partial(_dot, sums=found.sums) if found.sums else _looped
+        element = partial(_dot, found=found) if found.sums else _looped
         each = product(*map(range, static_shape(node)))
         t.keep(node, [element(context, node, index, inner) for index in each])
         return
@@ -186,13 +186,18 @@ def _term(context: CodegenContext, node: Node, index: Sequence[Index], position:
     )
 
 
-def _dot(context: CodegenContext, node: Node, index: Sequence[Index], inner: int, sums: int) -> Any:
+def _dot(
+    context: CodegenContext, node: Node, index: Sequence[Index], inner: int, found: InRegisters
+) -> Any:
     """One element of the product; long sums in parts, which the processor adds side by side."""
     if not inner:
         return literal(node.dtype, 0)
-    ends = [inner * number // sums for number in range(sums + 1)]
-    found = [_dot_of(context, node, index, range(*each)) for each in pairwise(ends)]
-    return reduce(partial(added, context, node.dtype, flags=("contract",)), found)
+    terms = [k for k in range(inner) if k not in found.late]
+    sums = min(found.sums, len(terms))
+    ends = [len(terms) * number // sums for number in range(sums + 1)]
+    parts = [_dot_of(context, node, index, terms[first:last]) for first, last in pairwise(ends)]
+    late = (_term(context, node, index, k) for k in found.late)
+    return reduce(partial(added, context, node.dtype, flags=("contract",)), [*parts, *late])
 
 
 def _dot_of(

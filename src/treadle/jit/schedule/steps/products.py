@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from treadle.jit.kernel import costs
 from treadle.jit.kernel.ir import Block, MatMul, Node, Number
 from treadle.jit.kernel.target import Target
+from treadle.jit.kernel.traversal import loops_by_body
 from treadle.jit.schedule.cost_model import is_long, per_product
 from treadle.jit.schedule.layouts.memory_order import MemoryOrder
 from treadle.jit.schedule.layouts.packing import Packings
@@ -31,6 +32,7 @@ from treadle.jit.schedule.layouts.product_tiles import (
 from treadle.jit.schedule.layouts.transposed_operands import stored_transpose
 from treadle.jit.schedule.parallelism import Parallelism, in_rows, shares_items
 from treadle.jit.schedule.steps.chunks import chunk_of, part_of
+from treadle.jit.schedule.steps.late_terms import late_terms
 from treadle.jit.schedule.storage import Storage
 
 _SUMS = (32, 4), (4, 2)
@@ -135,14 +137,19 @@ _WORDS_OF_SUMS = {
 
 @dataclass(frozen=True, slots=True)
 class InRegisters:
-    """A product in registers: an element's terms are added in one to four `sums`, 0: in a loop."""
+    """A product in registers: an element's terms are added in one to four `sums`, 0: in a loop.
+
+    The `late` terms, by number, are added to the sum of the others.
+    """
 
     sums: int
+    late: tuple[int, ...] = ()
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         yield "in registers"
         yield _WORDS_OF_SUMS[self.sums]
+        yield from [f"terms {', '.join(map(str, self.late))} last"] * bool(self.late)
 
 
 ProductSchedule = Dots | Panels | Elements | InRegisters
@@ -160,6 +167,7 @@ def product_schedules(
     `distributed` are the products of many iterations.
     """
     found: dict[Node, ProductSchedule] = {}
+    loops = loops_by_body(order.storage.storage_of)
     for node, place in order.storage.storage_of.items():
         if not isinstance(node.op, MatMul):
             continue
@@ -169,7 +177,7 @@ def product_schedules(
         if matrix is not None and order.has_rows(matrix):
             dots = _dots(node, matrix, order, target, threshold)
         if place is Storage.REGISTERS:
-            found[node] = _in_registers(node, order)
+            found[node] = _in_registers(node, order, loops)
         elif has_panels(node) and (panel or order.has_rows(node.operands[1])):
             panels = _panels(node, panel, target, threshold, is_ahead=node in distributed)
             found[node] = replace(panels, otherwise=dots if node in packed.maybe else None)
@@ -178,14 +186,15 @@ def product_schedules(
     return found
 
 
-def _in_registers(node: Node, order: MemoryOrder) -> InRegisters:
+def _in_registers(node: Node, order: MemoryOrder, loops: Mapping[Block, Node]) -> InRegisters:
     """A loop for one column of many terms, none of them in registers."""
     inner, places = node.operands[0].shape[-1], order.storage.storage_of
     assert isinstance(inner, int), "a product of unknown extents in registers"
     is_row = node.shape[-1] == 1 and inner >= _MIN_LOOPED
     if is_row and not any(places[each] is Storage.REGISTERS for each in node.operands):
         return InRegisters(0)
-    return InRegisters(next((sums for least, sums in _SUMS if inner >= least), 1))
+    sums = next((sums for least, sums in _SUMS if inner >= least), 1)
+    return InRegisters(sums, late_terms(node, loops))
 
 
 def _elements(node: Node, threshold: int) -> Elements:
