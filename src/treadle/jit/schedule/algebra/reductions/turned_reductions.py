@@ -26,6 +26,7 @@ from treadle.jit.kernel.ir import (
     Elementwise,
     Kernel,
     Loop,
+    MatMul,
     Node,
     Reduce,
     View,
@@ -162,6 +163,8 @@ class _Together:
             case Reduce():
                 rank = len(node.operands[0].shape)
                 return node, next(k for k in range(rank) if _kept(node, k) == axis)
+            case MatMul() if _may_turn(node, self.op.body):
+                return node, axis
         return None
 
 
@@ -172,6 +175,16 @@ def _moves(node: Node, body: Block) -> bool:
             return True
         (node,) = node.operands
     return False
+
+
+def _may_turn(product: Node, body: Block) -> bool:
+    """Whether a product of two matrices is as quick with both transposed, the other way around.
+
+    The left one, which then is the right one, must be the same in all iterations.
+    """
+    left, right = product.operands
+    is_plain = not op_of(product, MatMul).of_bytes and len(left.shape) == len(right.shape) == 2
+    return is_plain and _viewed(left).home is not body and product.is_static
 
 
 def _viewed(node: Node) -> Node:
@@ -193,6 +206,8 @@ def _kept(node: Node, axis: int) -> int | None:
 
 def _operands(node: Node, axis: int) -> Iterator[tuple[Node, int]]:
     """Each operand, and the axis in it; a negative one if it has no such axis."""
+    if isinstance(node.op, MatMul):
+        return
     rank = len(node.operands[0].shape) if isinstance(node.op, Reduce) else len(node.shape)
     for operand in node.operands:
         yield operand, axis + len(operand.shape) - rank
@@ -205,6 +220,10 @@ def _written(rebuild: Rebuild, node: Node, axis: int) -> Node:
         rank, shape = len(node.shape), _moved_to_end(rebuild.shape(node), axis)
         turned = [_turn(builder, each, rank, axis) for each in operands]
         return _back(builder, builder.add(node.op, node.dtype, shape, *turned), axis)
+    if isinstance(node.op, MatMul):
+        left, right = (_turn(builder, each, 2, 0) for each in operands)
+        shape = _moved_to_end(rebuild.shape(node), 0)
+        return _back(builder, builder.add(node.op, node.dtype, shape, right, left), 0)
     op, (source,) = op_of(node, Reduce), operands
     rank = len(source.shape)
     order = _moved_to_end(tuple(range(rank)), axis)
