@@ -103,3 +103,71 @@ def test_every_element_type(dtype: str, trips: int, rng: np.random.Generator) ->
     }}"""
     q = rng.integers(0, 5, (24, 3)).astype(dtype)
     check(text, {"n": np.int64(trips), "q0": q, "k": np.array([1, 2, 1], dtype)})
+
+
+FORCES = """kernel
+  %p0: float32[12,3] = input 0
+  %w: float32[12,12] = input 1
+  %1 = loop length 9 extent 9 carries %p = %p0
+    %p: float32[12,3] = carried 0
+    %rows: float32[12,1,3] = view (i0, i2) of %p
+    %columns: float32[1,12,3] = view (i1, i2) of %p
+    %d: float32[12,12,3] = sub %columns, %rows
+    %square: float32[12,12,3] = mul %d, %d
+    %r: float32[12,12] = reduce add over (2) of %square
+    %g: float32[12,12] = mul %r, %w
+    %g1: float32[12,12,1] = view (i0, i1) of %g
+    %f: float32[12,12,3] = mul %d, %g1
+    %all: float32[12,3] = reduce add over (1) of %f
+    %next: float32[12,3] = add %p, %all
+    yield %next
+  %last: float32[12,3] = result 0 of %1
+  return %last"""
+
+
+def test_functions_of_pairs_are_computed_column_by_column() -> None:
+    shown = show_kernel(with_columns_apart(kernel_of(FORCES)))
+    body = shown.partition(" carries")[2].partition("yield")[0]
+    assert "12,12,3" not in body
+    assert body.count("reduce add") == 3
+
+
+STACKED = FORCES.replace("yield %next", "yield %next\n    stack %f along 0").replace(
+    "return", "%every: float32[9,12,12,3] = result 1 of %1\n  return %every,"
+)
+
+
+@pytest.mark.parametrize("text", [FORCES.replace("12", "4"), STACKED])
+def test_few_pairs_and_those_that_are_read_as_a_whole_stay(text: str) -> None:
+    kernel = kernel_of(text)
+    assert with_columns_apart(kernel) is kernel
+
+
+def test_pairs_of_bodies_in_two_and_three_dimensions(rng: np.random.Generator) -> None:
+    for width in (2, 3):
+        source = f"""g (int64 n, float[20,{width}] p0) => (float[20,{width}] p) {{
+          yes = Constant <value = bool {{1}}> ()
+          zero = Constant <value_ints = [0]> ()
+          one = Constant <value_ints = [1]> ()
+          two = Constant <value_ints = [2]> ()
+          soft = Constant <value = float {{0.3}}> ()
+          power = Constant <value = float {{-1.5}}> ()
+          dt = Constant <value = float {{0.01}}> ()
+          p = Loop (n, yes, p0) <body = b (int64 i, bool c, float[20,{width}] x)
+            => (bool go, float[20,{width}] y) {{
+            go = Identity (c)
+            rows = Unsqueeze (x, one)
+            columns = Unsqueeze (x, zero)
+            d = Sub (columns, rows)
+            square = Mul (d, d)
+            r = ReduceSum <keepdims = 1> (square, two)
+            near = Add (r, soft)
+            g = Pow (near, power)
+            f = Mul (d, g)
+            all = ReduceSum <keepdims = 0> (f, one)
+            step = Mul (all, dt)
+            y = Add (x, step)
+          }}>
+        }}"""
+        start = rng.uniform(-1, 1, (20, width)).astype(np.float32)
+        check(source, *({"n": np.array(n), "p0": start} for n in (0, 1, 7)))

@@ -23,6 +23,7 @@ import numpy as np
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F64, I64, like
 from treadle.jit.codegen.scalar.exp_log import constant, exp, fma, log, polynomial, raised
+from treadle.jit.codegen.scalar.inverse_powers import inverse, inverse_root
 
 _SMALL = 2.0**-12
 _MAX_POWER, _ROOT = 32, 0.5
@@ -278,17 +279,18 @@ def known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
         return _root(builder, base)
     if base.type == F64:
         return b.fmul(_size(builder, base), _root(builder, base)) if exponent == 1 + _ROOT else None
-    wide = b.fpext(base, F64)
-    result, square, left = None, wide, int(abs(exponent))
-    if left != abs(exponent):
+    wide, left = b.fpext(base, like(base.type, F64)), int(abs(exponent))
+    result, square, is_half = None, wide, left != abs(exponent)
+    if exponent < 0:
+        square = inverse_root(builder, wide) if is_half else inverse(builder, wide)
+        left = int(2 * abs(exponent)) if is_half else left
+    elif is_half:
         result, square = _root(builder, wide), _size(builder, wide)
     while left:
         if left % 2:
             result = square if result is None else b.fmul(result, square)
         left //= 2
         square = b.fmul(square, square) if left else square
-    if exponent < 0:
-        result = b.fdiv(_number(wide, 1.0), result)
     return b.fptrunc(result, base.type)
 
 

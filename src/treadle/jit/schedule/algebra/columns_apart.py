@@ -6,9 +6,15 @@
 Programs stack the derivatives of a few quantities behind a long axis of samples. In memory the
 quantities alternate: to put them together and to pick one moves each element alone, and no vector
 holds numbers of one kind. A Concat of columns moves behind the functions that read it, and carried
-values are carried column by column. Declines where
-anything but functions, single columns, sums along the columns and stacked outputs reads such an
-array, since that would be put together in each iteration.
+values are carried column by column. Declines where anything but functions, single columns, sums
+along the columns and stacked outputs reads such an array, since that would be put together in each
+iteration.
+
+    d = x[:, None] - x      of [n,n,3]     d0 = x0[:, None] - x0 ...
+    r = sum(d * d, 2)                      r = d0 * d0 + d1 * d1 + d2 * d2
+
+So are functions of narrow arrays that are not carried, as of pairs of bodies, where a column, or
+the sum of all, is read of them: their vectors are as long as the axis before.
 """
 
 from __future__ import annotations
@@ -40,6 +46,8 @@ from treadle.jit.kernel.view_bounds import axis_bounds
 from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedRewrite
 
 _MOST_COLUMNS, _FEWEST_ROWS = 8, 8
+_MOST_NARROW, _FEWEST_LONG = 4, 64
+"""The columns, and the elements of each, of functions that a loop does not carry."""
 _SUMS = ("add", "mul", "max", "min")
 
 
@@ -48,9 +56,8 @@ def with_columns_apart(kernel: Kernel) -> Rules | None:
     """The kernel with such arrays in columns; itself if it has none."""
     nodes = all_nodes(kernel.main)
     readers = readers_of(nodes)
-    apart = {
-        node for loop in nodes if isinstance(loop.op, Loop) for node in _apart(loop.op, readers)
-    }
+    loops = [node.op for node in nodes if isinstance(node.op, Loop)]
+    apart = {node for op in loops for node in (*_apart(op, readers), *_inner(op, readers))}
     if not apart:
         return None
     forms = {node: _in_columns(node) for node in apart if isinstance(node.op, CarriedArg)}
@@ -97,6 +104,65 @@ def _is_of_columns(node: Node) -> bool:
     return node.op.axis == last and is_narrow and prod(rows) >= _FEWEST_ROWS
 
 
+def _inner(op: Loop, readers: Mapping[Node, list[Node]]) -> set[Node]:
+    """The functions of narrow arrays, of which the body reads single columns, or adds them up."""
+    found = {node for node in op.body.nodes if _is_narrow(node)}
+    count = 0
+    while len(found) != count:
+        count = len(found)
+        found = {
+            node
+            for node in found
+            if all(_takes_columns(each, node, found) for each in readers.get(node, ()))
+            and all(_gives_columns(each, node, found) for each in node.operands)
+        }
+    return {each for node in found for each in _are_worth(node, found, readers)}
+
+
+def _is_narrow(node: Node) -> bool:
+    if not isinstance(node.op, Elementwise) or not node.is_static or len(node.shape) < 2:
+        return False
+    *rows, columns = static_shape(node)
+    return 1 < columns <= _MOST_NARROW and prod(rows) >= _FEWEST_LONG
+
+
+def _takes_columns(reader: Node, node: Node, found: set[Node]) -> bool:
+    """Whether a reader takes single columns, or makes something small of each of them."""
+    if reader.home is not node.home:
+        return False
+    if isinstance(reader.op, Reduce) and not _is_sum_of_columns(reader):
+        is_small = reader.is_static and reader.size * _FEWEST_ROWS <= node.size
+        return is_small and len(node.shape) - 1 not in reader.op.axes
+    if isinstance(reader.op, Elementwise) and reader.shape[-1] != node.shape[-1]:
+        return False
+    return _reads_columns(reader, node, found, is_end=False)
+
+
+def _gives_columns(operand: Node, node: Node, found: set[Node]) -> bool:
+    """Whether the columns of an operand are computed, or copied for many readers."""
+    if operand in found or not operand.shape or operand.shape[-1] == 1:
+        return True
+    is_small = operand.is_static and operand.size * _FEWEST_ROWS <= node.size
+    return is_small or operand.home is not node.home
+
+
+def _are_worth(start: Node, found: set[Node], readers: Mapping[Node, list[Node]]) -> set[Node]:
+    """The functions that depend on each other; none if nothing reads a column, or a sum of all."""
+    together, waiting, is_read = {start}, [start], False
+    while waiting:
+        node = waiting.pop()
+        following = readers.get(node, ())
+        is_read |= any(isinstance(each.op, View) or _is_of_all_columns(each) for each in following)
+        new = found.intersection((*node.operands, *following)) - together
+        together |= new
+        waiting += new
+    return together if is_read else set()
+
+
+def _is_of_all_columns(reader: Node) -> bool:
+    return isinstance(reader.op, Reduce) and _is_sum_of_columns(reader)
+
+
 def _follows(node: Node, found: set[Node]) -> bool:
     """Whether a function has an operand in columns and no other shape."""
     if not isinstance(node.op, Elementwise):
@@ -135,7 +201,7 @@ class _Writer:
         """A function of each column, put together."""
         if node not in self.apart:
             return copied(rebuild, node)
-        builder, shape = rebuild.builder, (*node.shape[:-1], 1)
+        builder, shape = rebuild.builder, node.shape[:-1]
         given = [_columns(builder, each, node) for each in rebuild.operands(node)]
         columns = (
             builder.add(node.op, node.dtype, shape, *each) for each in zip(*given, strict=True)
@@ -143,27 +209,33 @@ class _Writer:
         return _together(builder, columns, node)
 
     def sum(self, rebuild: Rebuild, node: Node) -> Node:
-        """A reduction along the columns: a function of all of them."""
+        """A reduction: a function of all columns, or of each by itself."""
         if node.operands[0] not in self.apart:
             return copied(rebuild, node)
-        builder, function = rebuild.builder, op_of(node, Reduce).function
+        builder, op = rebuild.builder, op_of(node, Reduce)
+        function = op.function
         (given,) = rebuild.operands(node)
         columns = _columns(builder, given, given)
+        if op.axes != (len(given.shape) - 1,):
+            sums = (builder.add(op, node.dtype, node.shape[:-1], each) for each in columns)
+            return _together(builder, sums, node)
         total = reduce(lambda left, right: builder.map(function, left, right), columns)
         return builder.reshape(total, node.shape)
 
 
 def _columns(builder: KernelBuilder, operand: Node, like: Node) -> Iterator[Node]:
-    """The operand of each column of a function."""
+    """The operand of each column of a function, without the last axis."""
     count, last = like.shape[-1], len(operand.shape) - 1
     assert isinstance(count, int)
     for column in range(count):
-        if last < 0 or operand.shape[last] == 1:
+        if last < 0:
             yield operand
         else:
             axes = [Axis(0, ((axis, 1),)) for axis in range(last)]
-            yield builder.view(operand, (*operand.shape[:-1], 1), [*axes, Axis(column)])
+            own = 0 if operand.shape[last] == 1 else column
+            yield builder.view(operand, operand.shape[:-1], [*axes, Axis(own)])
 
 
 def _together(builder: KernelBuilder, columns: Iterator[Node], like: Node) -> Node:
-    return builder.add(Concat(len(like.shape) - 1), like.dtype, like.shape, *columns)
+    each = (builder.reshape(column, (*like.shape[:-1], 1)) for column in columns)
+    return builder.add(Concat(len(like.shape) - 1), like.dtype, like.shape, *each)
