@@ -164,3 +164,80 @@ def test_none_of_them_if_one_stays(old: str, new: str) -> None:
     made = with_turned_reductions(kernel_of(text))
     (loop,) = (node.op for node in all_nodes(made.main) if isinstance(node.op, Loop))
     assert (40, 5) in {node.shape for node in loop.body.nodes if isinstance(node.op, Reduce)}
+
+
+TURNED_AROUND = """kernel
+  %a: float32[4,64] = input 0
+  %w: float32[64,64] = input 1
+  %r = loop length 9 extent 9 carries %s = %a
+    %s: float32[4,64] = carried 0
+    %p: float32[4,64] = matmul %s, %w
+    %columns: float32[64,4] = view (i1, i0) of %p
+    %f: float32[64,4] = tanh %columns
+    %rows: float32[4,64] = view (i1, i0) of %f
+    yield %rows
+  %last: float32[4,64] = result 0 of %r
+  return %last"""
+
+
+def test_transpositions_around_a_function_go() -> None:
+    shown = canonical_text(TURNED_AROUND)
+    assert "[64,4]" not in shown.partition("loop")[2]
+
+
+NEAREST = """kernel
+  %points: float32[40,8] = input 0
+  %c0: float32[5,8] = input 1
+  %r = loop length 9 extent 9 carries %c = %c0
+    %c: float32[5,8] = carried 0
+    %turned: float32[8,5] = view (i1, i0) of %c
+    %p: float32[40,5] = matmul %points, %turned
+    %most: float32[40] = reduce max over (1) of %p
+    %all: float32[] = reduce add over (0) of %most
+    %next: float32[5,8] = mul %c, %all
+    yield %next
+  %last: float32[5,8] = result 0 of %r
+  return %last"""
+
+
+def test_products_turn_with_reductions_of_them(rng: np.random.Generator) -> None:
+    shown = canonical_text(NEAREST)
+    assert "float32[5,40] = matmul" in shown
+    assert "reduce max over (0)" in shown
+    points = rng.integers(-2, 3, (40, 8)).astype(np.float32)
+    start = rng.uniform(-1, 1, (5, 8)).astype(np.float32)
+    wanted = start
+    for _ in range(2):
+        wanted = wanted * (points @ wanted.T).max(1).sum(dtype=np.float32)
+    text = NEAREST.replace("length 9 extent 9", "length 2 extent 2")
+    (found,) = run_kernel(text, points, start)
+    np.testing.assert_allclose(found, wanted, 1e-4)
+
+
+def test_a_product_with_a_matrix_of_the_iteration_stays() -> None:
+    own = """    %first: float32[1,8] = view (0, i1) of %c
+    %own: float32[40,8] = mul %points, %first
+    %turned:"""
+    text = NEAREST.replace("matmul %points", "matmul %own").replace("    %turned:", own)
+    assert "float32[40,5] = matmul" in canonical_text(text)
+
+
+def test_a_matrix_that_the_iteration_chooses_stays() -> None:
+    text = """kernel
+  %x: float32[640,32] = input 0
+  %w0: float32[32] = input 1
+  %r = loop length 9 extent 9 carries %w = %w0
+    %i as e1: int64[] = induction variable
+    %w: float32[32] = carried 0
+    %some: float32[64,32] = view (i0+e1, i1) of %x
+    %half: float32[64,32] = abs %some
+    %row: float32[1,32] = view (i1) of %w
+    %all: float32[64,32] = mul %half, %row
+    %sum: float32[64] = reduce add over (1) of %all
+    %one: float32[] = reduce add over (0) of %sum
+    %next: float32[32] = mul %w, %one
+    yield %next
+  %last: float32[32] = result 0 of %r
+  return %last"""
+    kernel = kernel_of(text)
+    assert with_turned_reductions(kernel) is kernel

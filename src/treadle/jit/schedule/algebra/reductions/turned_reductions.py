@@ -48,7 +48,7 @@ _MOST_COLUMNS = 8
 def with_turned_reductions(kernel: Kernel) -> Rules | None:
     """The kernel with such reductions along columns; itself if it has none."""
     nodes = all_nodes(kernel.main)
-    if kernel.counts_loops or not any(isinstance(node.op, Reduce) for node in nodes):
+    if kernel.counts_loops:
         return None
     readers = readers_of(nodes)
     loops = [node.op for node in nodes if isinstance(node.op, Loop)]
@@ -165,6 +165,8 @@ class _Together:
                 return node, next(k for k in range(rank) if _kept(node, k) == axis)
             case MatMul() if _may_turn(node, self.op.body):
                 return node, axis
+            case View(axes) if axes and axes[-1].terms == ((axis, 1),):
+                return ()  # turned, it shows rows as they are
         return None
 
 
