@@ -63,7 +63,8 @@ class CarriedMemory:
     `scopes` are the alias scopes of values that will be written to another value's memory.
     `growable` have extents that change, `delay_lines` shift by a row in each iteration, `sliding`
     are windows that move through memory, `double_buffers` have two buffers; all four are found by
-    the carried argument and by its next value. `swapped_scopes` are the alias scopes of the second buffers.
+    the carried argument and by its next value. `swapped_scopes` are the alias scopes of the second
+    buffers.
     """
 
     scopes: dict[Node, str] = field(default_factory=dict)

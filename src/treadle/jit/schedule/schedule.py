@@ -49,8 +49,8 @@ from treadle.jit.kernel.target import Target
 from treadle.jit.kernel.traversal import all_blocks, all_nodes, inner_blocks
 from treadle.jit.schedule.carried_storage import (
     carried_storage,
-    replaced_arrays,
     in_one_buffer,
+    replaced_arrays,
 )
 from treadle.jit.schedule.distribution import Distribution, distributed_products
 from treadle.jit.schedule.fusion import Nest, Step, fused_steps

@@ -16,7 +16,7 @@ from treadle.jit.codegen.llvm_types import I64, every, like
 from treadle.jit.codegen.scalar.exp_log import constant, fma
 
 _INVERSE_BITS, _ROOT_BITS = 0x7FDE623822FC16E6, 0x5FE6EB50C7B537A9
-"""What the bits, or half of them, are subtracted from: the guesses are off by 12 and 3.5 percent."""
+"""The bits, or half of them, are subtracted from these: guesses are 12 and 3.5 percent off."""
 
 
 def inverse(builder: FunctionBuilder, value: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from treadle.jit.kernel.ir import Concat, Loop, Node, View, op_of, static_shape
+from treadle.jit.kernel.ir import Concat, Loop, Node, View, static_shape
 from treadle.jit.schedule.access import own
 from treadle.jit.schedule.op_accesses import accesses_of
 
