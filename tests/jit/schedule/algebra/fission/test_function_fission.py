@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.jit.kernel_text import kernel_of
+from tests.jit.kernel_text import kernel_of, run_kernel
 from tests.jit.native import check
 from treadle.jit.kernel.ir import Loop
 from treadle.jit.kernel.printer import show_kernel
@@ -128,3 +128,26 @@ def test_numbers(count: int, word: str, rng: np.random.Generator) -> None:
     }}"""
     x = rng.standard_normal(count).astype(dtype)
     check(text, {"x": x, "e0": np.array(0.5, dtype), "k": np.array(0.1, dtype)})
+
+
+@pytest.mark.parametrize(("channels", "loops"), [(2, 3), (4, 3), (5, 1)])
+def test_few_numbers_of_an_iteration(channels: int, loops: int, rng: np.random.Generator) -> None:
+    """A compressor of several channels, whose gain follows the loudest of them."""
+    text = ENVELOPE.replace("%x: float32[n0]", f"%x: float32[{channels},n0]").replace(
+        "%v: float32[] = scan slice along 0 of %x\n    %a: float32[] = abs %v",
+        f"%v: float32[{channels}] = scan slice along 1 of %x\n"
+        f"    %abs: float32[{channels}] = abs %v\n"
+        "    %most: float32[] = reduce max over (0) of %abs\n    %a: float32[] = log %most",
+    )
+    text = text.replace("%y: float32[] = mul", f"%y: float32[{channels}] = mul")
+    text = text.replace("%all: float32[n0]", f"%all: float32[n0,{channels}]")
+    assert len(_loops(text)) == loops
+    x, e, k = rng.uniform(0.1, 1, (channels, 70)).astype(np.float32), np.float32(1), np.float32(0.9)
+    found = run_kernel(text, x, e, k)
+    rows = []
+    for v in x.T:
+        a = np.log(abs(v).max())
+        e = e * (a if a > e else k)
+        rows.append(np.exp(e) * v)
+    np.testing.assert_allclose(found[0], e, 1e-4)
+    np.testing.assert_allclose(found[1], rows, 1e-4)

@@ -6,7 +6,7 @@
 Where no later iteration waits for a function, all iterations may compute it at once, in vectors.
 The loop is cut where what the function needs is known: behind the carried values that it depends
 on, or before all of them. What the second loop needs of the first is stacked, up to four numbers of
-an iteration. Only loops whose iterations are numbers: rows are computed in vectors anyway.
+an iteration. Only loops whose iterations are numbers, or few: rows are computed in vectors anyway.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from treadle.ir import DType
 from treadle.jit.kernel.ir import (
     Block,
     CarriedArg,
+    Concat,
     Elementwise,
     InductionVar,
     Kernel,
     Loop,
     Node,
+    Reduce,
+    Reshape,
     ScanSlice,
     Take,
     View,
@@ -39,9 +42,13 @@ from treadle.jit.schedule.associative_step import OTHER
 from treadle.jit.schedule.dependence import dependence_of
 
 _MIN_ITERATIONS, _MAX_CROSSING, _MAX_NODES = 64, 4, 128
+_MAX_ELEMENTS = 4
+"""The elements of each value of an iteration: registers hold them for all lanes of a vector."""
 _OF_PREFIXES = ("add", "affine")
 """The steps that the parallel prefix reorders, except in float64."""
-_PLAIN = (CarriedArg, InductionVar, ScanSlice, Elementwise, View, Take)
+_PLAIN = (
+    CarriedArg, Concat, Elementwise, InductionVar, Reduce, Reshape, ScanSlice, Take, View,
+)  # fmt: skip
 
 
 @fixpoint_pass
@@ -69,14 +76,18 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
     if states and not first.isdisjoint(functions):
         return None
     made = cut_behind(op, first, lambda each: bool(needs[each]) or _has_long(each, op.body))
-    return made if len(made.crossing) <= _MAX_CROSSING else None
+    return made if sum(each.size for each in made.crossing) <= _MAX_CROSSING else None
 
 
 def _is_of_numbers(node: Node, op: Loop) -> bool:
-    """Whether it is a counted loop whose iterations are numbers, and enough of them."""
+    """Whether it is a counted loop whose iterations are a few numbers, and enough of them."""
     if not op.states or not may_be_cut(node, op, iterations=_MIN_ITERATIONS, nodes=_MAX_NODES):
         return False
-    return all(isinstance(each.op, _PLAIN) and each.is_single for each in op.body.nodes)
+    return all(isinstance(each.op, _PLAIN) and _is_small(each) for each in op.body.nodes)
+
+
+def _is_small(node: Node) -> bool:
+    return node.is_static and node.size <= _MAX_ELEMENTS
 
 
 def _is_long(node: Node) -> bool:
