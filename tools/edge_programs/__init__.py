@@ -11,6 +11,7 @@
     panels      weights that products read whole, transposed, in part, and in several loops
     apart       products that no later iteration waits for, before and behind what is carried
     clusters    rows of a matrix, compared with a few that are carried and gathered by these
+    pairs       rows of a narrow array compared with each other, weighted and summed
     positions   arrays that are changed behind a place, before it, or at it
     arrays      several arrays, changed in part, in branches and loops, exchanged and stacked
     candidates  rows that are the best of stacked ones, cut at places, and counts of them
@@ -18,6 +19,7 @@
     layers      long bodies of equal steps, but for one that differs in a number, an axis or a name
     windows     states that hold the last rows, read at several places and summed
     registers   states that hold the last rows, multiplied and reduced as soon as one enters
+    sliding     delay lines with feedback: rows leave at one end, computed ones enter at the other
     maps        iterations that need nothing of each other, and counts, sums and maxima of them
     ended       conditions that the loop computes, and iterations before they are met
     chosen      the place and value of maxima and minima, and walks back over the places
@@ -57,11 +59,13 @@ from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
 from tools.edge_programs.masks import masked
 from tools.edge_programs.matrices import chosen, layers, products
 from tools.edge_programs.narrow import narrow
+from tools.edge_programs.pairs import pairs
 from tools.edge_programs.panels import panels
 from tools.edge_programs.positions import positions
 from tools.edge_programs.recurrences import fed, grid, reduced, rows, stacked, stencil, updates
 from tools.edge_programs.registers import registers
 from tools.edge_programs.shifts import shifts
+from tools.edge_programs.sliding import sliding
 from tools.edge_programs.turned import turned
 from tools.edge_programs.unrolled import unrolled
 from tools.edge_programs.whole_floats import whole_floats
@@ -77,7 +81,7 @@ FAMILIES: Mapping[str, Family] = {
     "counted": counted, "indexed": indexed, "picked": picked, "unrolled": unrolled,
     "shifts": shifts, "masked": masked, "apart": apart, "turned": turned,
     "clusters": clusters, "positions": positions, "arrays": arrays,
-    "candidates": candidates,
+    "candidates": candidates, "sliding": sliding, "pairs": pairs,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 _OTHER_TYPES = {"double": np.float64, "int32": np.int32, "int64": np.int64}
