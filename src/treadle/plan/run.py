@@ -138,6 +138,13 @@ class RunContext:
         return None if self.options is None else getattr(self.options, "memory", None)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the run has no options and no limits: nothing bounds or stops it."""
+        limits = self.limits
+        is_bound = limits.iterations is not None or limits.bytes is not None
+        return self.options is None and not is_bound and limits.seconds is None
+
+    @property
     def may_stop(self) -> bool:
         """Whether `poll` can ever raise."""
         may_stop = self.options is not None and getattr(self.options, "may_stop", True)

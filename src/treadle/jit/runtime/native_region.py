@@ -64,7 +64,7 @@ class NativeRegion:
         Returns the code if other engines answer until it is compiled. Raises FallbackRequired if
         there is no kernel for this data, or it failed.
         """
-        if context.options is None and context.limits.seconds is None and self.may_repeat:
+        if self.may_repeat and context.is_plain:
             again = self._again(inputs)
             if again is not None:
                 return again
