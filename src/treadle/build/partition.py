@@ -148,7 +148,7 @@ class _Leaver:
         missing = dict.fromkeys(jit.operators_without_code((step,)))
         why = "; ".join(f"{operator} has no native code" for operator in missing)
         if isinstance(step, Leaf):
-            joins = None if why else partial(jit.may_be_small, step)
+            joins = None if why else partial(jit.may_join, step, model)
             return Verdict(False, why or "no loop", joins)
         if not why and _has_loop(step):
             return Verdict(True, "it has native code")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         memory_object,
         signatures,
     )
-    from treadle.jit.policy.companions import may_be_small
+    from treadle.jit.policy.companions import may_join
     from treadle.jit.policy.profitability import why_library_loses
     from treadle.jit.runtime.free_kernel import free_kernels, operators_without_code
     from treadle.jit.toolchain.disk_cache import DiskCache
@@ -44,7 +44,7 @@ __all__ = [
     "float_object",
     "free_kernels",
     "host_target",
-    "may_be_small",
+    "may_join",
     "memory_object",
     "operators_without_code",
     "signatures",
@@ -67,7 +67,7 @@ __getattr__ = lazy_names(
             "memory_object",
             "signatures",
         ),
-        "policy.companions": ("may_be_small",),
+        "policy.companions": ("may_join",),
         "policy.profitability": ("why_library_loses",),
         "runtime.free_kernel": ("free_kernels", "operators_without_code"),
         "toolchain.disk_cache": ("DiskCache",),

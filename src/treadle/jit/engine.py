@@ -14,7 +14,7 @@ from treadle.jit.host.sequence_marshal import is_list
 from treadle.jit.internal_errors import decline_on_internal_error
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.lowering import lowering
-from treadle.jit.policy.companions import may_be_small, may_link
+from treadle.jit.policy.companions import may_join, may_link
 from treadle.jit.policy.producers import may_produce
 from treadle.jit.policy.profitability import why_host_calls_dominate
 from treadle.jit.runtime.compilation import identity
@@ -117,10 +117,10 @@ class Jit:
     def _judged(self, step: Step, model: Model, inside: bool) -> Verdict:
         if not isinstance(step, Loop):
             why = f"jit compiles loops, not {operator_of(step)} alone"
-            tests = (
-                () if inside else [partial(t, step) for t in (may_be_small, may_link, may_produce)]
-            )
-            return Verdict(False, why, *tests)
+            if inside:
+                return Verdict(False, why)
+            beside = [partial(test, step) for test in (may_link, may_produce)]
+            return Verdict(False, why, partial(may_join, step, model), *beside)
         if inside and not (self.counts or self.weighs):
             return Verdict(
                 False, "a listener or a limit needs every iteration, and native code shows none"

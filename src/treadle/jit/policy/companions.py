@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from math import prod
 
-from treadle.ir import Leaf, Loop, Step, Tensor, Value
+from treadle.ir import Leaf, Loop, Model, Step, Tensor, Value
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Node
 from treadle.jit.lowering import lowering
@@ -48,8 +48,13 @@ onnxruntime takes. If only a run shows more, it stays: without it the loops woul
 """
 
 
-def may_be_small(step: Step) -> bool:
-    """Whether the step should join: native, cheap, and small as far as its types show."""
+def may_join(step: Step, model: Model) -> bool:
+    """Whether the step should join: it is small, or costs no run time."""
+    return _may_be_small(step) or _is_folded(step, model)
+
+
+def _may_be_small(step: Step) -> bool:
+    """Whether it is native, cheap, and small as far as its types show."""
     if not isinstance(step, Leaf) or not is_native(step):
         return False
     if lowering(step.domain, step.op, step.version) is None:
@@ -63,6 +68,28 @@ def may_be_small(step: Step) -> bool:
         return False
     most = _MAX_MOVED if step.op in _MOVES else _MAX_ELEMENTS
     return all(size is None or size <= most for size in sizes)
+
+
+def _is_folded(step: Step, model: Model) -> bool:
+    """Whether the step moves elements of constants only, which is done once: as a kernel is made.
+
+    Its size does not matter then: a transposed matrix of 4,096 x 256 took 4 ms in each run.
+    """
+    if not isinstance(step, Leaf) or step.op not in _MOVES or not is_native(step):
+        return False
+    if lowering(step.domain, step.op, step.version) is None:
+        return False
+    fixed = {each.value for each in model.main.constants}.difference(model.main.params)
+    makers = {value: each for each in model.main.steps for value in each.results}
+    return all(
+        value is None or value in fixed or (value in makers and _is_fixed(makers[value], model))
+        for value in step.operands
+    )
+
+
+def _is_fixed(step: Step, model: Model) -> bool:
+    is_constant = isinstance(step, Leaf) and not step.domain and step.op == "Constant"
+    return is_constant or _is_folded(step, model)
 
 
 def _is_small_product(step: Leaf) -> bool:
