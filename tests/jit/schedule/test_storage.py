@@ -1,8 +1,9 @@
 """Nodes that are computed where they are read, so that nests fuse."""
 
+import numpy as np
 import pytest
 
-from tests.jit.kernel_text import kernel_of, names_of
+from tests.jit.kernel_text import kernel_of, names_of, run_kernel
 from treadle.jit.kernel.ir import CarriedArg
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.storage import Storage, assign_storage
@@ -166,3 +167,41 @@ def test_a_table_in_a_loop_that_is_unrolled_is_in_registers(count: int, kind: St
     kernel = kernel_of(text.replace("view () of %i\n", "view () of %k\n"))
     states = [node for node in all_nodes(kernel.main) if isinstance(node.op, CarriedArg)]
     assert [assign_storage(kernel).storage_of[state] for state in states] == [kind]
+
+
+ROWS = """kernel
+  %x: float32[1,16] = input 0
+  %w: float32[16,16] = input 1
+  %n0: int64[8] = input 2
+  %k: int64[8] = constant 1 1 1 1 1 1 1 1
+  %1 = loop length 9 extent 9 carries %s = %x, %n = %n0
+    %s: float32[1,16] = carried 0
+    %n: int64[8] = carried 1
+    %p: float32[1,16] = matmul %s, %w
+    %2 = loop length 3 extent 3 carries %m = %n, %t = %p
+      %m: int64[8] = carried 0
+      %t: float32[1,16] = carried 1
+      %m1: int64[8] = add %m, %k
+      %t1: float32[1,16] = tanh %t
+      yield %m1, %t1
+    %m2: int64[8] = result 0 of %2
+    %t2: float32[1,16] = result 1 of %2
+    yield %t2, %m2
+  %last: float32[1,16] = result 0 of %1
+  %count: int64[8] = result 1 of %1
+  return %last, %count"""
+
+
+def test_rows_of_products_are_in_memory(rng: np.random.Generator) -> None:
+    kernel = kernel_of(ROWS)
+    kept, names = assign_storage(kernel).storage_of, names_of(ROWS, kernel)
+    places = {name: kept.get(node) for node, name in names.items()}
+    assert (places["s"], places["p"], places["n"]) == (
+        Storage.BUFFER, Storage.BUFFER, Storage.REGISTERS,
+    )  # fmt: skip
+    x, w = rng.uniform(-1, 1, (1, 16)), rng.uniform(-0.3, 0.3, (16, 16))
+    found = run_kernel(ROWS, x.astype(np.float32), w.astype(np.float32), np.arange(8))
+    for _ in range(9):
+        x = np.tanh(np.tanh(np.tanh(x @ w)))
+    np.testing.assert_allclose(found[0], x, 1e-3, 1e-6)
+    np.testing.assert_array_equal(found[1], np.arange(8) + 27)
