@@ -18,12 +18,15 @@ from typing import Any
 
 from treadle.compact_pickle import NO_FORM, SPOILT, CompactPickler
 from treadle.jit.kernel.artifact import KernelArtifact
-from treadle.jit.kernel.ir import HostCall, Kernel, SymbolicDim
+from treadle.jit.kernel.ir import Constant, HostCall, Kernel, SymbolicDim
 from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.runtime.specialize import DynamicDims, Known, Signature
 from treadle.jit.toolchain.disk_cache import DiskCache
 from treadle.limits import without_collection
 from treadle.plan import RecordStore
+
+_MAX_CONSTANT_BYTES = 2**26
+"""A quarter of the disk cache: a kernel with larger constants is lowered again by each process."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,8 +65,13 @@ class KernelRecords:
     def write(
         self, key: Signature, record: KernelRecord, lengths: DynamicDims, known: Known
     ) -> None:
-        """Store a kernel for a signature, unless it calls operators of other engines."""
-        if any(isinstance(node.op, HostCall) for node in all_nodes(record.kernel.main)):
+        """Store a kernel for a signature.
+
+        Not one that calls operators of other engines, or would displace most others.
+        """
+        nodes = all_nodes(record.kernel.main)
+        size = sum(node.op.array.nbytes for node in nodes if isinstance(node.op, Constant))
+        if size > _MAX_CONSTANT_BYTES or any(isinstance(node.op, HostCall) for node in nodes):
             return
         buffer = io.BytesIO()
         try:
