@@ -71,3 +71,27 @@ def test_terms_of_shift_registers(
     lines = show_schedule(schedule_kernel(made.kernel, TARGET)).splitlines()
     (words,) = [line for line in lines if "product:" in line]
     assert words.endswith(late) if late else "last" not in words
+
+
+def test_a_register_of_parts_of_open_extents(rng: np.random.Generator) -> None:
+    """The parts have extents that the run tells; together they are as long as the register."""
+    source = text(*BACKWARD, "MatMul (a, s)").replace("(float[T] x,", "(int64[1] cut, float[T] x,")
+    source = source.replace(
+        "kept = Slice (s, zero, minus, zero)",
+        "k1 = Slice (s, zero, cut, zero)\n        k2 = Slice (s, cut, minus, zero)",
+    )
+    source = source.replace("(new, kept)", "(new, k1, k2)")
+    feeds = [
+        {
+            "cut": np.array([cut]),
+            "x": rng.uniform(-1, 1, 9).astype(np.float32),
+            "a": rng.uniform(-0.2, 0.2, 6).astype(np.float32),
+            "h0": rng.uniform(-1, 1, 6).astype(np.float32),
+        }
+        for cut in (0, 2, 4)
+    ]
+    session = InferenceSession(HEAD + source, engines=("jit", "interp"))
+    interp = InferenceSession(HEAD + source, engines=("interp",))
+    for feed in feeds:
+        for found, wanted in zip(session.run(None, feed), interp.run(None, feed), strict=True):
+            np.testing.assert_allclose(found, wanted, 1e-5, 1e-6)

@@ -51,7 +51,7 @@ def _late(operand: Node, loop: Loop) -> np.ndarray | None:
     if not isinstance(operand.op, CarriedArg) or operand.home is not loop.body:
         return None
     after = loop.nexts[operand.op.number]
-    if not isinstance(after.op, Concat) or not after.is_static:
+    if not isinstance(after.op, Concat) or not all(part.is_static for part in after.operands):
         return None
     found = np.concatenate(list(_parts(after, loop)), after.op.axis)
     for view in reversed(views):
