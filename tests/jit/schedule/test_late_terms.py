@@ -74,7 +74,7 @@ def test_terms_of_shift_registers(
 
 
 def test_a_register_of_parts_of_open_extents(rng: np.random.Generator) -> None:
-    """The parts have extents that the run tells; together they are as long as the register."""
+    """The extents of the parts are known at run time; together they are as long as the register."""
     source = text(*BACKWARD, "MatMul (a, s)").replace("(float[T] x,", "(int64[1] cut, float[T] x,")
     source = source.replace(
         "kept = Slice (s, zero, minus, zero)",
