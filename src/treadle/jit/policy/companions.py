@@ -80,11 +80,12 @@ def _is_folded(step: Step, model: Model) -> bool:
     if lowering(step.domain, step.op, step.version) is None:
         return False
     fixed = {each.value for each in model.main.constants}.difference(model.main.params)
-    makers = {value: each for each in model.main.steps for value in each.results}
-    return all(
-        value is None or value in fixed or (value in makers and _is_fixed(makers[value], model))
-        for value in step.operands
-    )
+    others = {value for value in step.operands if value is not None} - fixed
+    if not others:
+        return True
+    makers = [each for each in model.main.steps if not others.isdisjoint(each.results)]
+    made = {value for each in makers for value in each.results}
+    return others <= made and all(_is_fixed(each, model) for each in makers)
 
 
 def _is_fixed(step: Step, model: Model) -> bool:

@@ -37,8 +37,9 @@ class NativeRegion:
     """The Runnable of a region.
 
     `list_outputs` are the numbers of the outputs that are sequences. `conditions` are those of the
-    inputs that are a loop's condition: kernels are compiled for true ones. `may_repeat`: calls with
-    arrays like those of an earlier run take the short way, which a call by name has taken before.
+    inputs that are a loop's condition: kernels are compiled for true ones. `may_repeat`: a call
+    with arrays like those of an earlier run skips the general path. A call by name has tried this
+    before, so it is off then.
     """
 
     region: Region

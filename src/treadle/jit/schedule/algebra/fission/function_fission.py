@@ -6,7 +6,8 @@
 Where no later iteration waits for a function, all iterations may compute it at once, in vectors.
 The loop is cut where what the function needs is known: behind the carried values that it depends
 on, or before all of them. What the second loop needs of the first is stacked, up to four numbers of
-an iteration. Only loops whose iterations are numbers, or few: rows are computed in vectors anyway.
+an iteration. Only loops whose values have at most four elements: longer rows are computed in
+vectors anyway.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _cut(node: Node, op: Loop) -> LoopCut | None:
 
 
 def _is_of_numbers(node: Node, op: Loop) -> bool:
-    """Whether it is a counted loop whose iterations are a few numbers, and enough of them."""
+    """Whether it is a counted loop of enough iterations, whose values have few elements."""
     if not op.states or not may_be_cut(node, op, iterations=_MIN_ITERATIONS, nodes=_MAX_NODES):
         return False
     return all(isinstance(each.op, _PLAIN) and _is_small(each) for each in op.body.nodes)
