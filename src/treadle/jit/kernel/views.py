@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from treadle.jit.kernel.builder import KernelBuilder
-from treadle.jit.kernel.ir import Axis, Concat, Constant, Node, Number
+from treadle.jit.kernel.ir import Axis, Concat, Constant, Node, Number, View
 
 
 def same(axis: int) -> Axis:
@@ -26,6 +28,20 @@ def moved_axis(builder: KernelBuilder, node: Node, source: int, target: int) -> 
     order.insert(target, source)
     axes = [same(order.index(axis)) for axis in range(len(node.shape))]
     return builder.view(node, [node.shape[axis] for axis in order], axes)
+
+
+def permutation(node: Node) -> Sequence[int] | None:
+    """The axis of a transposition that each axis of its operand is; None if it is none."""
+    if not isinstance(node.op, View) or not all(_is_whole(axis) for axis in node.op.axes):
+        return None
+    order, given = [axis.terms[0][0] for axis in node.op.axes], node.operands[0].shape
+    if sorted(order) != [*range(len(node.shape))] or order == sorted(order):
+        return None
+    return order if tuple(node.shape[axis] for axis in order) == given else None
+
+
+def _is_whole(axis: Axis) -> bool:
+    return axis.offset == 0 and len(axis.terms) == 1 and axis.terms[0][1] == 1
 
 
 def packed(builder: KernelBuilder, node: Node) -> Node:

@@ -7,6 +7,8 @@
     reshaped    next = a, axes of extent 1 apart     a
     turned      next = a, transposed                 a, where the body only reads it turned back
     wider       next = a, in more bits               a, where it began in the fewer bits, too
+    16 bits     next = state with new rows           the floats in 32 bits, where the body reads
+                                                     all of them so
 
 Strategies then see one form of each carried value. A kernel is rewritten until it has no such
 value.
@@ -31,6 +33,7 @@ from treadle.jit.kernel.traversal import all_nodes, yielded
 from treadle.jit.kernel.view_bounds import axis_bounds, keeps_order
 from treadle.jit.schedule.algebra.diagonals import is_sliced_along_rows
 from treadle.jit.schedule.algebra.turned_states import turned_forms
+from treadle.jit.schedule.algebra.wide_states import wide_forms
 from treadle.jit.schedule.carried_rewrite import CarriedForm, CarriedForms, CarriedRewrite
 
 _MAX_PARTS = 16
@@ -53,7 +56,7 @@ def _forms(kernel: Kernel) -> CarriedForms:
         if (form := _form(op_of(node, Loop), state, after)) is not None
     }
     if not kernel.counts_loops:
-        candidates = {**turned_forms(loops, nodes), **candidates}
+        candidates = {**turned_forms(loops, nodes), **wide_forms(loops, nodes), **candidates}
     if any(form.axis is not None for form in candidates.values()):
         apart = _not_read_apart(kernel, candidates)
         candidates = {state: form for state, form in candidates.items() if state not in apart}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder
+from treadle.jit.kernel.element_types import is_exact_in
 from treadle.jit.kernel.ir import (
     Axis,
     CarriedArg,
@@ -22,6 +23,7 @@ from treadle.jit.kernel.ir import (
     Shape,
     Stack,
     SymbolicDim,
+    View,
     op_of,
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
@@ -52,8 +54,9 @@ class CarriedForm:
     stacked output, as its rows are only `collected`.
 
     Along `axis` they are its parts. None: the only one has the same elements, and each of its axes
-    is one of `kept`, or of extent 1 (None); its elements may be of a narrower type, `dtype`, also
-    where it `begins_wider`: the body reads it as that type, a loop of no iterations returns it.
+    is one of `kept`, or of extent 1 (None); its elements may be of another type, `dtype`, a wider
+    one or a narrower one, also where it `begins_wider`: the body reads it as that type, a loop of
+    no iterations returns it.
     """
 
     shapes: tuple[Shape, ...]
@@ -88,13 +91,15 @@ class CarriedRewrite:
     """Rules that rewrite loops with carried values in other forms.
 
     `unread` are the numbers of stacked outputs to drop, by the loop. `around` are the enclosing
-    loops, `written` the finished ones, by the old node.
+    loops, `written` the finished ones, by the old node. `wide` are the elements of new nodes in the
+    wider type in which a carried value has them.
     """
 
     forms: CarriedForms
     unread: Mapping[Node, frozenset[int]] = field(default_factory=dict)
     around: list[_Written] = field(default_factory=list)
     written: dict[Node, _Written] = field(default_factory=dict)
+    wide: dict[Node, Node] = field(default_factory=dict)
 
     @property
     def rules(self) -> Mapping[type, Rule]:
@@ -102,7 +107,7 @@ class CarriedRewrite:
         return {
             CarriedArg: self._state, Loop: self._loop, Result: self._result, DimOf: self._extent,
             InductionVar: _number_again, Concat: self._collector, Scatter: self._collector,
-            Elementwise: _cast_again,
+            Elementwise: self._cast_again, View: self._moved,
         }  # fmt: skip
 
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
@@ -164,6 +169,8 @@ class CarriedRewrite:
         found = []
         for state, value in zip(op.states, values, strict=True):
             form = self.forms.get(state)
+            if form is not None:
+                value = self._cast(builder, value, form.dtype or value.dtype)
             found += [value] if form is None else _parts(builder, value, form)
         return found
 
@@ -183,7 +190,30 @@ class CarriedRewrite:
         """A node that puts a row into a carried value; only the loop reads it."""
         found = (form.collected for form in self.forms.values() if form.collected is not None)
         row = next((each.row for each in found if each.after is node), None)
-        return copied(rebuild, node) if row is None else rebuild.nodes[row]
+        return self._moved(rebuild, node) if row is None else rebuild.nodes[row]
+
+    def _moved(self, rebuild: Rebuild, node: Node) -> Node:
+        """A node that moves elements, also in the wider type that they are carried in."""
+        made, builder = copied(rebuild, node), rebuild.builder
+        operands = [rebuild.nodes[each] for each in node.operands]
+        wide = next((self.wide[each] for each in operands if each in self.wide), None)
+        if wide is not None and made not in self.wide:
+            moved = [
+                self._cast(builder, each, wide.dtype) if each.dtype is made.dtype else each
+                for each in operands
+            ]
+            self.wide[made] = builder.add(made.op, wide.dtype, made.shape, *moved)
+        return made
+
+    def _cast_again(self, rebuild: Rebuild, node: Node) -> Node:
+        """A function; a cast out of or into the type that a value is carried in is none."""
+        if node.op != Elementwise("cast"):
+            return copied(rebuild, node)
+        return self._cast(rebuild.builder, rebuild.nodes[node.operands[0]], node.dtype)
+
+    def _cast(self, builder: KernelBuilder, value: Node, dtype: DType) -> Node:
+        wide = self.wide.get(value, value)
+        return wide if wide.dtype is dtype else builder.cast(value, dtype)
 
     def _state(self, rebuild: Rebuild, node: Node) -> Node:
         """The replacement of a carried argument: its old form, assembled from its parts."""
@@ -200,7 +230,10 @@ class CarriedRewrite:
             )
             for k, shape in enumerate(form.shapes)
         ]
-        return _whole(rebuild.builder, parts, form, node, made.initials[number])
+        whole = _whole(rebuild.builder, parts, form, node, made.initials[number])
+        if form.dtype is not None and is_exact_in(node.dtype, form.dtype):
+            self.wide[whole] = parts[0]
+        return whole
 
     def _result(self, rebuild: Rebuild, node: Node) -> Node:
         """A result of a loop, of a branch or of a call."""
@@ -239,13 +272,6 @@ def iteration_number(builder: KernelBuilder) -> Node:
 
 def _number_again(rebuild: Rebuild, node: Node) -> Node:
     return rebuild.builder.reshape(iteration_number(rebuild.builder), node.shape)
-
-
-def _cast_again(rebuild: Rebuild, node: Node) -> Node:
-    """A function; a cast out of a wider type that a value is no longer carried in is none."""
-    if node.op != Elementwise("cast"):
-        return copied(rebuild, node)
-    return rebuild.builder.cast(rebuild.nodes[node.operands[0]], node.dtype)
 
 
 def _count(rebuild: Rebuild, counter: Counter, state: Node, iteration: Node) -> Node:
@@ -309,7 +335,7 @@ def _parts(builder: KernelBuilder, value: Node, form: CarriedForm) -> list[Node]
             Axis(0, ((part_of[axis], 1),)) if axis in part_of else Axis()
             for axis in range(len(value.shape))
         ]
-        return [builder.view(builder.cast(value, form.dtype or value.dtype), narrow, axes)]
+        return [builder.view(value, narrow, axes)]
     parts, first = list[Node](), 0
     for shape in form.shapes:
         extent = shape[form.axis]

@@ -8,6 +8,7 @@ from treadle.ir import DType
 from treadle.jit.kernel.builder import KernelBuilder, extents_of
 from treadle.jit.kernel.declined import Declined
 from treadle.jit.kernel.ir import Axis, Concat, MatMul, Node, View, show_node
+from treadle.jit.kernel.views import permutation
 from treadle.jit.lowering.registry import (
     NARROW,
     Attributes,
@@ -37,9 +38,7 @@ def product(builder: KernelBuilder, left: Node, right: Node, op: MatMul = _PRODU
             " one dtype and rank 1 or more are needed"
         )
     if left.dtype in NARROW:
-        result = product(
-            builder, builder.cast(left, DType.FLOAT32), builder.cast(right, DType.FLOAT32)
-        )
+        result = product(builder, _widened(builder, left), _widened(builder, right))
         return builder.cast(result, left.dtype)
     first = builder.reshape(left, (1, *left.shape)) if len(left.shape) == 1 else left
     second = builder.reshape(right, (*right.shape, 1)) if len(right.shape) == 1 else right
@@ -67,6 +66,13 @@ def product(builder: KernelBuilder, left: Node, right: Node, op: MatMul = _PRODU
         result = builder.add(op, left.dtype, (*around, rows, columns), first, second)
     shape = [*around] + [rows] * (len(left.shape) > 1) + [columns] * (len(right.shape) > 1)
     return builder.reshape(result, tuple(shape))
+
+
+def _widened(builder: KernelBuilder, node: Node) -> Node:
+    """The elements in float32; what a transposition reads is cast, in the order it is stored in."""
+    if not isinstance(node.op, View) or permutation(node) is None:
+        return builder.cast(node, DType.FLOAT32)
+    return builder.view(_widened(builder, node.operands[0]), node.shape, node.op.axes)
 
 
 def _is_matrix(left: Node) -> bool:

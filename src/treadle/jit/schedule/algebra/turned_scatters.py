@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from treadle.jit.kernel.ir import Axis, Kernel, Node, Scatter, View, op_of
+from treadle.jit.kernel.ir import Kernel, Node, Scatter, View, op_of
 from treadle.jit.kernel.rebuild import Rebuild
 from treadle.jit.kernel.rewrite import Rules, replacing, rewrite_pass
 from treadle.jit.kernel.traversal import all_nodes, readers_of
+from treadle.jit.kernel.views import permutation
 
 
 @rewrite_pass
@@ -25,32 +26,17 @@ def with_turned_scatters(kernel: Kernel) -> Rules | None:
     found = {
         node: order
         for node in scatters
-        if (order := _permutation(node.operands[0])) is not None
+        if (order := permutation(node.operands[0])) is not None
         and _is_turned_back(node, order, readers)
     }
     return replacing(found, _turned)
-
-
-def _permutation(node: Node) -> Sequence[int] | None:
-    """The axis of a transposed array that each axis of the array itself is; None if it is none."""
-    if not isinstance(node.op, View) or len(node.shape) != len(node.operands[0].shape):
-        return None
-    if not all(axis == Axis(0, axis.terms) and _is_whole(axis) for axis in node.op.axes):
-        return None
-    order = [axis.terms[0][0] for axis in node.op.axes]
-    is_one = sorted(order) == list(range(len(order)))
-    return order if is_one and order != sorted(order) else None
-
-
-def _is_whole(axis: Axis) -> bool:
-    return len(axis.terms) == 1 and axis.terms[0][1] == 1
 
 
 def _is_turned_back(
     node: Node, order: Sequence[int], readers: Mapping[Node, Sequence[Node]]
 ) -> bool:
     """Whether a reader of a scattered array transposes it back."""
-    found = (_permutation(each) for each in readers.get(node, ()))
+    found = (permutation(each) for each in readers.get(node, ()))
     return any(back is not None and [back[k] for k in order] == sorted(order) for back in found)
 
 
