@@ -201,6 +201,27 @@ def test_products_of_quantized_matrices(head: str, rng: np.random.Generator) -> 
         }, head=head)  # fmt: skip
 
 
+@pytest.mark.parametrize("head", [HEAD_10, HEAD_21])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("columns", [1, 6])
+def test_products_of_matrices_quantized_by_rows_and_columns(
+    head: str, rows: int, columns: int, rng: np.random.Generator
+) -> None:
+    text = PRODUCT.replace("float s, uint8 z, int8", f"float[{rows}] s, uint8[{rows}] z, int8")
+    text = text.replace("float t, int8 y", f"float[{columns}] t, int8[{columns}] y")
+    text = text.replace("float u)", "float u, uint8 v)").replace("u, z)", "u, v)")
+    for trips in TRIPS:
+        check_uncalled(text, {
+            "n": np.array(trips), "a": rng.integers(0, 256, (3, 6)).astype(np.uint8),
+            "s": rng.uniform(0.01, 0.03, rows).astype("f"),
+            "z": rng.integers(100, 140, rows).astype(np.uint8),
+            "b": rng.integers(-128, 128, (6, 6)).astype(np.int8),
+            "t": rng.uniform(0.005, 0.02, columns).astype("f"),
+            "y": rng.integers(-9, 9, columns).astype(np.int8),
+            "u": np.float32(0.05), "v": np.uint8(120),
+        }, head=head)  # fmt: skip
+
+
 BLOCKS = """g (int64 n, float[4,6] x, float[2,6] s, TYPE[2,6] z) => (float[4,6] last) {
   last = Loop (n, "", x) <body = f (int64 i, bool on, float[4,6] h)
     => (bool more, float[4,6] next) {

@@ -138,22 +138,35 @@ def dynamic_quantize_linear(
 
 @lowers("QLinearMatMul", 10, 21)
 def qlinear_matmul(builder: KernelBuilder, operands: Operands, _: Attributes) -> Node:
-    """The product of the dequantized matrices, quantized; scales of whole tensors only."""
+    """The product of the dequantized matrices, quantized.
+
+    Scales and zero points are of all of a tensor, of the rows of A and of the columns of B.
+    """
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = operands
-    single = (left_scale, left_zero, right_scale, right_zero, scale, zero)
-    if not all(each.is_static and each.size == 1 for each in single):
-        raise Declined("scales per row or column")
+    if not all(each.is_static and each.size == 1 for each in (scale, zero)):
+        raise Declined("an output scale per row or column")
+    rows, columns = len(left.shape) - 2, len(right.shape) - 1
     whole = whole_product(
-        builder, centred(builder, left, left_zero, 0), centred(builder, right, right_zero, 0)
-    )
-    found = builder.cast(whole, DType.FLOAT64)
+        builder, centred(builder, left, left_zero, rows),
+        centred(builder, right, right_zero, columns),
+    )  # fmt: skip
     scales = [
-        builder.cast(builder.reshape(s, ()), DType.FLOAT32)
-        for s in (left_scale, right_scale, scale)
+        builder.cast(_of_axis(builder, left_scale, left, rows), DType.FLOAT32),
+        builder.cast(_of_axis(builder, right_scale, right, columns), DType.FLOAT32),
+        builder.cast(builder.reshape(scale, ()), DType.FLOAT32),
     ]
     factor = builder.map("div", builder.map("mul", *scales[:2]), scales[2])
-    return _saturated(
-        builder,
-        builder.map("mul", found, builder.cast(factor, DType.FLOAT64)),
-        builder.reshape(zero, ()),
+    found = builder.map(
+        "mul", builder.cast(whole, DType.FLOAT64), builder.cast(factor, DType.FLOAT64)
     )
+    return _saturated(builder, found, builder.reshape(zero, ()))
+
+
+def _of_axis(builder: KernelBuilder, part: Node, node: Node, axis: int) -> Node:
+    """A scale that is of all of a matrix, or of each row or column, to broadcast with products."""
+    if not part.is_static or (part.size != 1 and (len(part.shape) != 1 or len(node.shape) < 2)):
+        raise Declined("a scale of several axes")
+    if part.size == 1:
+        return builder.reshape(part, ())
+    builder.expect_equal(node.shape[axis], part.size)
+    return builder.reshape(part, (part.size, 1) if axis == len(node.shape) - 2 else (part.size,))
