@@ -23,6 +23,7 @@ import numpy as np
 from treadle.jit.codegen.function_builder import FunctionBuilder
 from treadle.jit.codegen.llvm_types import F64, I64, like
 from treadle.jit.codegen.scalar.exp_log import constant, exp, fma, log, polynomial, raised
+from treadle.jit.codegen.scalar.float64_powers import half_power
 from treadle.jit.codegen.scalar.inverse_powers import inverse, inverse_root
 
 _SMALL = 2.0**-12
@@ -268,7 +269,7 @@ def _fitted(
 def known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
     """Power by products if the exponent is a small integer, or half of one.
 
-    float32 is computed in float64; for float64 only the square, the root, and their product.
+    float32 is computed in float64, and float64 in pairs of them.
     """
     b = builder.builder
     if exponent in (1.0, 2.0):
@@ -278,7 +279,9 @@ def known_power(builder: FunctionBuilder, base: Any, exponent: float) -> Any:
     if exponent == _ROOT:
         return _root(builder, base)
     if base.type == F64:
-        return b.fmul(_size(builder, base), _root(builder, base)) if exponent == 1 + _ROOT else None
+        if exponent == 1 + _ROOT:
+            return b.fmul(_size(builder, base), _root(builder, base))
+        return half_power(builder, base, exponent) if builder.target.has_fma else None
     wide, left = b.fpext(base, like(base.type, F64)), int(abs(exponent))
     result, square, is_half = None, wide, left != abs(exponent)
     if exponent < 0:
