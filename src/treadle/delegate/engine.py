@@ -23,6 +23,7 @@ from treadle.delegate.ort_value_io import OrtValueCall
 from treadle.delegate.runnable import Run, Session
 from treadle.delegate.timed_load import start_session, stopped_in_time
 from treadle.delegate.work import work_of
+from treadle.delegate.workarounds.byte_products import EXACT_BYTES
 from treadle.delegate.workarounds.concat import while_inputs_agree
 from treadle.delegate.workarounds.growth import growth_of
 from treadle.delegate.workarounds.loop_forms import in_onnx_forms
@@ -150,7 +151,7 @@ class Onnxruntime:
     def _session(self, exported: Exported, region: Region) -> Any:
         import onnxruntime
 
-        entries = _NO_SPINNING if self.is_provider else {}
+        entries = {**EXACT_BYTES, **(_NO_SPINNING if self.is_provider else {})}
         options, large = self.options.session_options(entries), exported.large
         if large:
             values = map(onnxruntime.OrtValue.ortvalue_from_numpy, large.values())

@@ -22,6 +22,7 @@ from treadle.delegate.loop import (
 )
 from treadle.delegate.opset_selection import TargetVersions
 from treadle.delegate.ranks import omission_refusal, rank_refusal, with_ranks_checked
+from treadle.delegate.workarounds.byte_products import with_unsigned_bytes
 from treadle.delegate.workarounds.clip import with_both_bounds
 from treadle.delegate.workarounds.concat import with_fitting_parts
 from treadle.delegate.workarounds.constant_contents import note_constant, note_fixed
@@ -139,6 +140,7 @@ def _write_leaf(draft: ExportScope, step: Leaf, path: str) -> None:
     if aligns_by_scales(step):
         operands = whole_lengths(draft, operands)
     operands = with_both_bounds(draft, step, operands)
+    operands = with_unsigned_bytes(draft, step, operands)
     step, operands = counted_from_start(draft, step, operands)
     found = range_of_result(step, [*map(draft.range, operands)])
     exact = in_exact_words(draft, step, operands)

@@ -114,18 +114,26 @@ class ExportScope:
 
     def keep(self, constant: Constant) -> Value:
         """Copy a constant of the original; the data of a large one stay where they are."""
-        made = self.renamed(constant.value)
-        array, name = constant.array, made.name
+        made, array = self.renamed(constant.value), constant.array
         dtype = constant.data.dtype if isinstance(constant.data, Literal) else None
+        self.new[constant.value] = typed = self._held(made, array, dtype)
+        self.shared.ranges[made.name] = range_of_array(array)
+        return typed
+
+    def array(self, array: np.ndarray | np.generic, dtype: DType) -> Value:
+        """A new constant of an array."""
+        return self._held(self.value("constant"), np.asarray(array), dtype)
+
+    def _held(self, made: Value, array: np.ndarray, dtype: DType | None) -> Value:
+        """Add a constant; a large array stays where it is."""
+        name = made.name
         literal = Literal(array, dtype, name) if dtype else Literal.of(array, name)
         if array.nbytes >= LARGE and array.dtype.kind in "fiub":
             self.shared.large[name] = array
             literal = replace(literal, external=_in_memory(array))
         typed = replace(made, declared=Tensor(literal.dtype, tuple(array.shape)))
-        self.new[constant.value] = typed
         self.constants.append(Constant(typed, literal))
         self.shared.contents[name] = array
-        self.shared.ranges[name] = range_of_array(array)
         return typed
 
     def range(self, value: Value | None) -> Range | None:

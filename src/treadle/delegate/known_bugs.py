@@ -36,8 +36,8 @@ NaN as an attribute   it is read as an attribute that is left out: Attention's s
 Cast to text          of float64: 8 digits are written, and numbers that differ become equal
 
 Wrong integer results of ReduceSum, Max, Slice and others are avoided by `exact.py`, wrong results
-for NaN and infinities by `workarounds`. Operators in the integer rows of `known_bugs.tsv` that no
-file covers stay with interp.
+for NaN and infinities, and of saturated products of bytes, by `workarounds`. Operators in the
+integer rows of `known_bugs.tsv` that no file covers stay with interp.
 """
 
 from __future__ import annotations
