@@ -345,11 +345,11 @@ def _reads_often(reader: Node, node: Node) -> bool:
         if stored_transpose(reader) is not None:
             return False
         return reader.home is not node.home or _has_many_rows(reader)
-    if not isinstance(reader.op, Elementwise | Reduce) or not node.is_static:
+    if not isinstance(reader.op, Elementwise | Reduce) or is_run_once(reader, node.home):
         return False
-    if not _MIN_REREAD <= node.size <= _MAX_REREAD:
-        return False
-    return not is_run_once(reader, node.home)
+    if not node.is_static:
+        return len(node.shape) == 1
+    return _MIN_REREAD <= node.size <= _MAX_REREAD
 
 
 def _has_many_rows(product: Node) -> bool:

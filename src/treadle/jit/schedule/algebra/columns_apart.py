@@ -28,6 +28,8 @@ from treadle.jit.kernel.builder import KernelBuilder
 from treadle.jit.kernel.element_types import SIXTEEN_BIT_FLOATS
 from treadle.jit.kernel.ir import (
     Axis,
+    Block,
+    Branch,
     CarriedArg,
     Concat,
     Elementwise,
@@ -57,7 +59,10 @@ def with_columns_apart(kernel: Kernel) -> Rules | None:
     nodes = all_nodes(kernel.main)
     readers = readers_of(nodes)
     loops = [node.op for node in nodes if isinstance(node.op, Loop)]
-    apart = {node for op in loops for node in (*_apart(op, readers), *_inner(op, readers))}
+    apart = {node for op in loops for node in _apart(op, readers)}
+    apart |= {
+        node for op in loops for block in _straight(op.body) for node in _inner(op, block, readers)
+    }
     if not apart:
         return None
     forms = {node: _in_columns(node) for node in apart if isinstance(node.op, CarriedArg)}
@@ -104,9 +109,18 @@ def _is_of_columns(node: Node) -> bool:
     return node.op.axis == last and is_narrow and prod(rows) >= _FEWEST_ROWS
 
 
-def _inner(op: Loop, readers: Mapping[Node, list[Node]]) -> set[Node]:
-    """The functions of narrow arrays, of which the body reads single columns, or adds them up."""
-    found = {node for node in op.body.nodes if _is_narrow(node)}
+def _straight(block: Block) -> Iterator[Block]:
+    """A block, and the sides of its branches."""
+    yield block
+    for node in block.nodes:
+        if isinstance(node.op, Branch):
+            yield from _straight(node.op.then)
+            yield from _straight(node.op.otherwise)
+
+
+def _inner(op: Loop, block: Block, readers: Mapping[Node, list[Node]]) -> set[Node]:
+    """The functions of narrow arrays, of which a block reads single columns, or adds them up."""
+    found = {node for node in block.nodes if _is_narrow(node)}
     count = 0
     while len(found) != count:
         count = len(found)
@@ -114,16 +128,18 @@ def _inner(op: Loop, readers: Mapping[Node, list[Node]]) -> set[Node]:
             node
             for node in found
             if all(_takes_columns(each, node, found) for each in readers.get(node, ()))
-            and all(_gives_columns(each, node, found) for each in node.operands)
+            and all(_gives_columns(each, node, found, op.body) for each in node.operands)
         }
     return {each for node in found for each in _are_worth(node, found, readers)}
 
 
 def _is_narrow(node: Node) -> bool:
-    if not isinstance(node.op, Elementwise) or not node.is_static or len(node.shape) < 2:
+    if not isinstance(node.op, Elementwise) or len(node.shape) < 2:
         return False
-    *rows, columns = static_shape(node)
-    return 1 < columns <= _MOST_NARROW and prod(rows) >= _FEWEST_LONG
+    columns = node.shape[-1]
+    if not isinstance(columns, int) or not 1 < columns <= _MOST_NARROW:
+        return False
+    return not node.is_static or node.size >= _FEWEST_LONG * columns
 
 
 def _takes_columns(reader: Node, node: Node, found: set[Node]) -> bool:
@@ -131,19 +147,28 @@ def _takes_columns(reader: Node, node: Node, found: set[Node]) -> bool:
     if reader.home is not node.home:
         return False
     if isinstance(reader.op, Reduce) and not _is_sum_of_columns(reader):
-        is_small = reader.is_static and reader.size * _FEWEST_ROWS <= node.size
-        return is_small and len(node.shape) - 1 not in reader.op.axes
+        return _is_smaller(reader, node) and len(node.shape) - 1 not in reader.op.axes
     if isinstance(reader.op, Elementwise) and reader.shape[-1] != node.shape[-1]:
         return False
     return _reads_columns(reader, node, found, is_end=False)
 
 
-def _gives_columns(operand: Node, node: Node, found: set[Node]) -> bool:
+def _is_smaller(other: Node, node: Node) -> bool:
+    """Whether another value has far fewer elements; of open extents, it is one row."""
+    if not other.is_static:
+        return False
+    return other.size * _FEWEST_ROWS <= node.size if node.is_static else _is_row(other)
+
+
+def _is_row(node: Node) -> bool:
+    return node.size == node.shape[-1]
+
+
+def _gives_columns(operand: Node, node: Node, found: set[Node], body: Block) -> bool:
     """Whether the columns of an operand are computed, or copied for many readers."""
     if operand in found or not operand.shape or operand.shape[-1] == 1:
         return True
-    is_small = operand.is_static and operand.size * _FEWEST_ROWS <= node.size
-    return is_small or operand.home is not node.home
+    return _is_smaller(operand, node) or operand.home.depth < body.depth
 
 
 def _are_worth(start: Node, found: set[Node], readers: Mapping[Node, list[Node]]) -> set[Node]:
@@ -201,12 +226,12 @@ class _Writer:
         """A function of each column, put together."""
         if node not in self.apart:
             return copied(rebuild, node)
-        builder, shape = rebuild.builder, node.shape[:-1]
+        builder, shape = rebuild.builder, rebuild.shape(node)[:-1]
         given = [_columns(builder, each, node) for each in rebuild.operands(node)]
         columns = (
             builder.add(node.op, node.dtype, shape, *each) for each in zip(*given, strict=True)
         )
-        return _together(builder, columns, node)
+        return _together(rebuild, columns, node)
 
     def sum(self, rebuild: Rebuild, node: Node) -> Node:
         """A reduction: a function of all columns, or of each by itself."""
@@ -217,10 +242,11 @@ class _Writer:
         (given,) = rebuild.operands(node)
         columns = _columns(builder, given, given)
         if op.axes != (len(given.shape) - 1,):
-            sums = (builder.add(op, node.dtype, node.shape[:-1], each) for each in columns)
-            return _together(builder, sums, node)
+            shape = rebuild.shape(node)[:-1]
+            sums = (builder.add(op, node.dtype, shape, each) for each in columns)
+            return _together(rebuild, sums, node)
         total = reduce(lambda left, right: builder.map(function, left, right), columns)
-        return builder.reshape(total, node.shape)
+        return builder.reshape(total, rebuild.shape(node))
 
 
 def _columns(builder: KernelBuilder, operand: Node, like: Node) -> Iterator[Node]:
@@ -236,6 +262,7 @@ def _columns(builder: KernelBuilder, operand: Node, like: Node) -> Iterator[Node
             yield builder.view(operand, operand.shape[:-1], [*axes, Axis(own)])
 
 
-def _together(builder: KernelBuilder, columns: Iterator[Node], like: Node) -> Node:
-    each = (builder.reshape(column, (*like.shape[:-1], 1)) for column in columns)
-    return builder.add(Concat(len(like.shape) - 1), like.dtype, like.shape, *each)
+def _together(rebuild: Rebuild, columns: Iterator[Node], node: Node) -> Node:
+    builder, shape = rebuild.builder, rebuild.shape(node)
+    each = (builder.reshape(column, (*shape[:-1], 1)) for column in columns)
+    return builder.add(Concat(len(shape) - 1), node.dtype, shape, *each)
