@@ -132,7 +132,7 @@ def feed(rng: np.random.Generator, trips: int, dtype: type = np.float32) -> dict
             "k": numbers()[()], "top": numbers(1, COLUMNS), "side": numbers(ROWS, 1)}  # fmt: skip
 
 
-IN_PLACE = {"a sum of what is finished", "one next value for both"}
+IN_PLACE = {"a sum of what is finished", "moved on by a row", "one next value for both"}
 """Bodies whose next value is written where the last one was, or is no value of its own."""
 
 

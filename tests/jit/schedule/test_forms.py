@@ -70,11 +70,16 @@ def test_searches(count: int, extent: int, words: str, rng: np.random.Generator)
         (8, "tanh", "add", "written out, the terms in one vector"),
         (8, "tanh", "max", "written out"),
         (17, "tanh", "add", "vectors along the reduced axis"),
-        (4096, "tanh", "add", "vectors along the reduced axis"),
-        (4097, "tanh", "add", "vectors along the reduced axis, in blocks"),
-        (4097, "tanh", "max", "vectors along the reduced axis"),
-        (2**25 - 1, "tanh", "max", "vectors along the reduced axis"),
-        (2**25, "tanh", "max", "vectors along the reduced axis, with safepoints"),
+        (4096, "tanh", "add", "vectors along the reduced axis, 4 of them side by side"),
+        (4097, "tanh", "add", "vectors along the reduced axis, in blocks, 4 of them side by side"),
+        (4097, "tanh", "max", "vectors along the reduced axis, 4 of them side by side"),
+        (2**25 - 1, "tanh", "max", "vectors along the reduced axis, 4 of them side by side"),
+        (
+            2**25,
+            "tanh",
+            "max",
+            "vectors along the reduced axis, 4 of them side by side, with safepoints",
+        ),
     ],
 )
 def test_reductions_to_one_number(extent: int, operand: str, function: str, words: str) -> None:

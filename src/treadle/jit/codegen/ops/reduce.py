@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 from llvmlite import ir as llvm
 
 from treadle.ir import DType
 from treadle.jit.codegen.allocation import allocate
-from treadle.jit.codegen.buffer import Buffer
+from treadle.jit.codegen.buffer import Buffer, Flat, Indices
 from treadle.jit.codegen.chunks import long_axis_in_chunks, moved_along
 from treadle.jit.codegen.context import CodegenContext
 from treadle.jit.codegen.function_builder import Index, i64
@@ -35,11 +36,11 @@ from treadle.jit.schedule.steps.forms import PARTIAL_SUMS, Form, StepForm
 from treadle.jit.schedule.steps.indexed_extremes import Search
 from treadle.jit.schedule.storage import Storage
 
-Visit = Callable[[tuple[Index, ...]], None]
+Visit = Callable[[Indices], None]
 """Called for each element of the operand, once it is read."""
 
 
-def _ignored(_index: tuple[Index, ...]) -> None:
+def _ignored(_index: Indices) -> None:
     """Do nothing."""
 
 
@@ -61,9 +62,22 @@ class _Reduction:
     def over(self) -> list[Index]:
         """The extents of the reduced axes."""
         shape = self.node.operands[0].shape
+        if self.form.is_flat:
+            return [prod(static_shape(self.node.operands[0])[axis] for axis in self.op.axes)]
         return [self.context.access.extent(shape[axis]) for axis in self.op.axes]
 
-    def read(self, index: tuple[Index, ...]) -> Any:
+    def operand_index(self, kept: Sequence[Index], over: Sequence[Index]) -> Indices:
+        """The operand's index for an element of the result and an index of the reduced axes."""
+        if not self.form.is_flat:
+            return source_index(self.node, kept, over)
+        source = static_shape(self.node.operands[0])
+        before = len(source) - len(self.op.axes)
+        access, w = self.context.access, self.context.builder
+        (count,), (inner,) = self.over, over
+        first = access.flat(kept[:before], source[:before])
+        return Flat(w.add(w.multiply(first, count), inner))
+
+    def read(self, index: Indices) -> Any:
         """An element of the operand."""
         return self.context.access.read(self.node.operands[0], index)
 
@@ -111,7 +125,7 @@ def _one(found: _Reduction, kept: Sequence[Index]) -> Any:
     if found.form.in_blocks:
         polls, sum_of = found.form.chunk is not None, partial(_block_sum, found, kept)
         return summed_in_blocks(found.context, found.node.dtype, found.over, sum_of, polls=polls)
-    return _accumulated(found, found.over, [partial(source_index, found.node, kept)])[0]
+    return _accumulated(found, found.over, [partial(found.operand_index, kept)])[0]
 
 
 def _block_sum(
@@ -121,9 +135,9 @@ def _block_sum(
     first: Index,
     count: Index,
 ) -> Any:
-    def index_in_block(inner: Sequence[Index]) -> tuple[Index, ...]:
+    def index_in_block(inner: Sequence[Index]) -> Indices:
         moved = found.context.builder.add(first, inner[0])
-        return source_index(found.node, kept, (*around, moved))
+        return found.operand_index(kept, (*around, moved))
 
     part = replace(found, form=replace(found.form, chunk=None))  # each block has a safepoint
     return _accumulated(part, [count], [index_in_block])[0]
@@ -143,7 +157,7 @@ def _neighbours(found: _Reduction, buffer: Buffer) -> None:
 def _accumulated(
     found: _Reduction,
     over: Sequence[Index],
-    places: Sequence[Callable[[Sequence[Index]], tuple[Index, ...]]],
+    places: Sequence[Callable[[Sequence[Index]], Indices]],
 ) -> list[Any]:
     """Accumulate the elements within the extents, for each index of the result in `places`.
 
@@ -151,7 +165,10 @@ def _accumulated(
     """
     context, type_ = found.context, register_type(found.node.dtype)
     totals = [context.builder.variable(type_, found.neutral) for _ in places]
-    hints = ("unroll.disable",) if found.form.in_vectors else ()
+    hints: list[str] = []
+    if found.form.in_vectors:
+        count = found.form.interleaved
+        hints = ["unroll.disable", *[f"interleave.count={count}"] * (count > 1)]
     with (
         long_axis_in_chunks(context, over, found.form.chunk) as (axis, first, extents),
         context.builder.nest(extents, hints) as inner,
