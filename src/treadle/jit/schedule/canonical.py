@@ -28,6 +28,7 @@
     data[i + n] in iteration i        a scan slice
     items of joined tensors            items of the tensors
     items of reversed tensors          items of the tensors
+    transposed items of constants      items of transposed constants
     states kept from a number on       a loop before it, and one behind
     where(c, s + x, s)                 s + where(c, x, 0)
     products with picked matrices     a product for each
@@ -91,6 +92,7 @@ from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
+from treadle.jit.schedule.layouts.turned_items import with_turned_items
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
 from treadle.jit.schedule.sunk_producers import with_sunk_producers
@@ -107,6 +109,7 @@ _PASSES = (
     with_joint_extremes, with_turned_reductions, with_selects, with_columns_apart,
     with_turned_updates, with_simple_carried_values, with_rerolled_loops,
     with_hoisted_guards, with_scan_slices, with_items_of_sources, with_plain_items,
+    with_turned_items,
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
