@@ -41,7 +41,7 @@ def form_of(text: str):
 @pytest.mark.parametrize("function", ["add", "max", "min", "mul"])
 def test_the_last_axes_are_one(axes, result, is_flat, function, rng):
     text = text_of(axes, result, function)
-    assert form_of(text).is_flat is is_flat
+    assert form_of(text).joins_axes is is_flat
     x, y = (rng.uniform(0.9, 1.1, (3, 20, 16)).astype("f") for _ in range(2))
     over = tuple(map(int, axes.split(", ")))
     whole = {"add": np.sum, "max": np.max, "min": np.min, "mul": np.prod}[function]

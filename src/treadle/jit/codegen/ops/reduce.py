@@ -62,13 +62,13 @@ class _Reduction:
     def over(self) -> list[Index]:
         """The extents of the reduced axes."""
         shape = self.node.operands[0].shape
-        if self.form.is_flat:
+        if self.form.joins_axes:
             return [prod(static_shape(self.node.operands[0])[axis] for axis in self.op.axes)]
         return [self.context.access.extent(shape[axis]) for axis in self.op.axes]
 
     def operand_index(self, kept: Sequence[Index], over: Sequence[Index]) -> Indices:
         """The operand's index for an element of the result and an index of the reduced axes."""
-        if not self.form.is_flat:
+        if not self.form.joins_axes:
             return source_index(self.node, kept, over)
         source = static_shape(self.node.operands[0])
         before = len(source) - len(self.op.axes)

@@ -89,7 +89,7 @@ class StepForm:
     `chunk`: where a long element has safepoints; `polls`: whether a search has some. `together`:
     the rows that are combined at once, or the keys, neighbours in memory, that a search compares at
     once with the worst item; 0: one at a time. `search`: the vectors in which an extreme and its
-    position are searched. `is_flat`: the reduced axes are one, as their elements are neighbours.
+    position are searched. `joins_axes`: the reduced axes are one, as their elements are neighbours.
     `interleaved` vectors of results are combined at the end.
     """
 
@@ -100,13 +100,13 @@ class StepForm:
     polls: bool = False
     together: int = 0
     search: Search | None = None
-    is_flat: bool = False
+    joins_axes: bool = False
     interleaved: int = 1
 
     def words(self) -> Iterator[str]:
         """As `explain --schedule` prints it."""
         yield self.form.value
-        yield from ["all rows at once"] * self.is_flat
+        yield from ["all rows at once"] * self.joins_axes
         yield from ["in blocks"] * self.in_blocks
         if self.interleaved > 1:
             yield f"{self.interleaved} of them side by side"
@@ -197,8 +197,8 @@ def _reduction(
         rows = rows_at_once(node, order, vector_bytes)
         if rows:
             return StepForm(Form.SHORT_ROWS, together=rows)
-    is_flat = form is Form.EACH and _is_of_short_rows(node, order)
-    over = [prod(static_shape(source)[axis] for axis in op.axes)] if is_flat else over
+    joins_axes = form is Form.EACH and _is_of_short_rows(node, order)
+    over = [prod(static_shape(source)[axis] for axis in op.axes)] if joins_axes else over
     last = over[-1] if over else 0
     in_vectors = not isinstance(last, int) or last >= _MIN_VECTOR_EXTENT
     is_longer = not isinstance(last, int) or last > SUM_BLOCK
@@ -206,7 +206,7 @@ def _reduction(
     chunk = nest_chunk(costs.SUMMED, over)
     is_wide = form is Form.EACH and in_vectors and interleaves(last)
     vectors = INTERLEAVED_ELEMENTS if is_wide and _is_short(node, order) else 1
-    return StepForm(form, in_vectors, in_blocks, chunk, is_flat=is_flat, interleaved=vectors)
+    return StepForm(form, in_vectors, in_blocks, chunk, joins_axes=joins_axes, interleaved=vectors)
 
 
 def _is_short(node: Node, order: MemoryOrder) -> bool:
