@@ -41,6 +41,7 @@
     loops that consume each other     one loop
     products no iteration waits for   behind a loop that stacks their rows
     long functions of numbers         loops of their own
+    elements of rows that are taken   elements of the matrix
     checks of indices                 before the loop, or none
 
 A kernel to which none applies is returned unchanged.
@@ -92,6 +93,7 @@ from treadle.jit.schedule.algebra.unit_axes import with_read_shapes
 from treadle.jit.schedule.branch_to_select import with_selects
 from treadle.jit.schedule.carried_forms import with_simple_carried_values
 from treadle.jit.schedule.layouts.columns_to_rows import with_rows
+from treadle.jit.schedule.layouts.taken_elements import with_taken_elements
 from treadle.jit.schedule.layouts.turned_items import with_turned_items
 from treadle.jit.schedule.row_loops import with_row_loops
 from treadle.jit.schedule.stacked_loops import with_fused_loops
@@ -113,7 +115,7 @@ _PASSES = (
     with_split_masks, with_plain_updates, with_picked_matrices, with_rows, with_row_loops,
     with_sunk_producers,
     with_simple_carried_values, with_read_shapes, with_carried_diagonals, with_shift_registers,
-    with_fused_loops, with_products_apart, with_split_loops,
+    with_fused_loops, with_products_apart, with_split_loops, with_taken_elements,
 )  # fmt: skip
 
 
