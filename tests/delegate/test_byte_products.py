@@ -61,6 +61,43 @@ def test_products_of_quantized_matrices(is_in_body, scales):
     check(product, is_in_body, made, scales)
 
 
+@pytest.mark.parametrize(("first", "second"), [("int8", "uint8"), ("uint8", "int8")])
+@pytest.mark.parametrize("zeros", [[], ["xz"], ["xz", "wz"]])
+def test_convolutions_of_whole_numbers(zeros, first, second):
+    x, w = (
+        np.full(s, np.iinfo(t).max, t) for s, t in (((1, 2, 6, 6), first), ((3, 2, 3, 3), second))
+    )
+    made = constants(w=w, xz=np.zeros((), first), wz=np.zeros((), second))
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    product = node("ConvInteger", ["x", "w", *zeros], ["y"])
+    inputs, y = [info("x", element, x.shape)], info("y", TensorProto.INT32, [1, 3, 4, 4])
+    found = answer([product], inputs, [y], made, {"x": x})
+    np.testing.assert_array_equal(
+        found, np.full((1, 3, 4, 4), 18 * int(x.flat[0]) * int(w.flat[0]))
+    )
+
+
+@pytest.mark.parametrize("fed", ["b", "t", "w", "tw"])
+def test_products_that_onnxruntime_makes_of_inputs(fed):
+    arrays = {"b": SECOND, "t": np.float32(1), "w": np.int8(0)}
+    made = constants(s=np.float32(1), z=np.uint8(0), u=LARGE, v=MIDDLE)
+    made += constants(**{name: array for name, array in arrays.items() if name not in fed})
+    nodes = [
+        node("DequantizeLinear", ["a", "s", "z"], ["x"]),
+        node("DequantizeLinear", ["b", "t", "w"], ["f"]),
+        node("MatMul", ["x", "f"], ["m"]),
+        node("QuantizeLinear", ["m", "u", "v"], ["y"]),
+    ]
+    feeds = {"a": FIRST, **{name: arrays[name] for name in fed}}
+    inputs = [
+        info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in feeds.items()
+    ]
+    found = answer(nodes, inputs, [info("y", TensorProto.UINT8, [3, 16])], made, feeds)
+    wanted = np.clip(np.rint(WHOLE / LARGE) + 128, 0, 255)
+    assert np.abs(found.astype(np.int64) - wanted).max() <= 1
+
+
 @pytest.mark.parametrize("scales", [np.float32(1), np.linspace(0.5, 1, 16, dtype=np.float32)])
 @pytest.mark.parametrize("has_zero", [True, False])
 @pytest.mark.parametrize("is_in_body", [True, False])

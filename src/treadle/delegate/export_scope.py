@@ -80,7 +80,10 @@ def _fresh(taken: dict[str, int], hint: str) -> str:
 
 @dataclass(slots=True)
 class ExportScope:
-    """The parts of one block; `new` maps values of the original block to exported ones."""
+    """The parts of one block; `new` maps values of the original block to exported ones.
+
+    `moved` are the values of uint8 in place of those of int8, by name (`byte_products.py`).
+    """
 
     shared: ExportModel
     path: str
@@ -88,6 +91,7 @@ class ExportScope:
     constants: list[Constant] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     new: dict[Value, Value | None] = field(default_factory=dict)
+    moved: dict[str, Value] = field(default_factory=dict)
 
     def inner(self, path: str) -> ExportScope:
         """The scope of a body."""

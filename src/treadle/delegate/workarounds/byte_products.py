@@ -6,8 +6,8 @@ int8 they are right, and 30 times slower. The exported model has the second fact
 more, with a zero point that is 128 more.
 
 onnxruntime makes such products itself, of MatMul and Conv beside DequantizeLinear. Those of a
-graph's own constants are right with the entry `EXACT_BYTES` of a session; outer constants that a
-body reads are uint8.
+graph's own constants are right with the entry `EXACT_BYTES` of a session; what else of int8 is
+dequantized, but for what the graph quantizes, is uint8. ConvInteger saturates int8 by uint8.
 
 Whether this machine saturates is asked of onnxruntime, once a process.
 """
@@ -20,56 +20,61 @@ from functools import cache
 import numpy as np
 
 from treadle.delegate.export_scope import ExportScope
-from treadle.ir import DType, Leaf, Operands, Tensor, Value
+from treadle.formats.onnx import to_bytes
+from treadle.ir import Block, Declaration, DType, Leaf, Model, Operands, Tensor, Value
 
 EXACT_BYTES: Mapping[str, str] = {"session.x64quantprecision": "1"}
 """Constants of int8 in products with uint8 become uint8 where the machine saturates."""
 _INT32, _UINT8 = 6, 2
 _MIDDLE = 128
+_VERSION, _OPSET = 10, 13
 _SCALE = 1
 _UNSIGNED: Mapping[str, tuple[int, int]] = {
+    "ConvInteger": (0, 2),
     "DequantizeLinear": (0, 2),
     "MatMulInteger": (1, 3),
     "QLinearConv": (3, 5),
     "QLinearMatMul": (3, 5),
 }
 """The positions of the factor that becomes uint8, and of its zero point."""
+_UNSIGNED_FACTOR: Mapping[str, int] = {
+    "ConvInteger": 1, "MatMulInteger": 0, "QLinearConv": 0, "QLinearMatMul": 0
+}  # fmt: skip
+"""The position of the factor that is uint8."""
 
 
 def with_unsigned_bytes(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
-    """The operands of a product of uint8 by int8, the second factor as uint8; others unchanged."""
+    """The operands of a product of uint8 by int8, with uint8 for int8; others unchanged."""
     if step.domain or not _is_concerned(draft, step, operands) or not saturates():
         return operands
     factor, zero = _UNSIGNED[step.op]
     made = [*operands, None, None][: max(len(operands), zero + 1)]
     given, origin = made[factor], made[zero]
     assert given is not None
-    shape: tuple[int, ...] = ()
-    if step.op == "DequantizeLinear":
-        scale = made[_SCALE]
-        known = None if scale is None else draft.known(scale)
-        if known is None:
-            return operands
-        shape = known.shape
-    middle = np.full(shape, _MIDDLE, np.uint8)
     made[factor] = _moved(draft, given)
-    made[zero] = draft.array(middle, DType.UINT8) if origin is None else _moved(draft, origin)
+    if origin is not None:
+        made[zero] = _moved(draft, origin)
+    elif step.op == "DequantizeLinear":
+        scale = made[_SCALE]
+        assert scale is not None
+        made[zero] = draft.leaf("Expand", _middle(draft), draft.leaf("Shape", scale))
+    else:
+        made[zero] = _middle(draft)
     return tuple(made)
 
 
 def _is_concerned(draft: ExportScope, step: Leaf, operands: Operands) -> bool:
-    """Whether a step is such a product, or in a body makes a factor of one of an outer constant."""
-    if step.op not in _UNSIGNED:
-        return False
-    factor = _UNSIGNED[step.op][0]
-    if _dtype(step, factor) is not DType.INT8:
+    """Whether a step is such a product, or dequantizes what may become a factor of one."""
+    if step.op not in _UNSIGNED or _dtype(step, _UNSIGNED[step.op][0]) is not DType.INT8:
         return False
     if step.op != "DequantizeLinear":
-        return _dtype(step, 0) is DType.UINT8
-    (given, *_) = operands
+        return _dtype(step, _UNSIGNED_FACTOR[step.op]) is DType.UINT8
+    given, _, zero = (*operands, None)[:3]
     assert given is not None
+    if draft.known(given) is None:
+        return not any(given in made.results for made in reversed(draft.steps))
     is_own = any(constant.value.name == given.name for constant in draft.constants)
-    return draft.known(given) is not None and not is_own
+    return not is_own or (zero is not None and draft.known(zero) is None)
 
 
 def _dtype(step: Leaf, position: int) -> DType | None:
@@ -78,8 +83,19 @@ def _dtype(step: Leaf, position: int) -> DType | None:
     return type_.dtype if isinstance(type_, Tensor) else None
 
 
+def _middle(draft: ExportScope) -> Value:
+    return draft.array(np.uint8(_MIDDLE), DType.UINT8)
+
+
 def _moved(draft: ExportScope, value: Value) -> Value:
-    """Bytes that are 128 more, as uint8."""
+    """Bytes that are 128 more, as uint8: made once in each block."""
+    found = draft.moved.get(value.name)
+    if found is None:
+        found = draft.moved[value.name] = _as_unsigned(draft, value)
+    return found
+
+
+def _as_unsigned(draft: ExportScope, value: Value) -> Value:
     known = draft.known(value)
     if known is not None:
         return draft.array(known.view(np.uint8) ^ np.uint8(_MIDDLE), DType.UINT8)
@@ -92,20 +108,16 @@ def _moved(draft: ExportScope, value: Value) -> Value:
 def saturates() -> bool:
     """Whether onnxruntime saturates sums of products of uint8 by int8 on this machine."""
     import onnxruntime
-    from onnx import TensorProto, helper
 
-    tensor = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [helper.make_node("MatMulInteger", ["a", "b"], ["y"])],
-        "product",
-        [tensor("a", TensorProto.UINT8, [1, 8]), tensor("b", TensorProto.INT8, [8, 16])],
-        [tensor("y", TensorProto.INT32, [1, 16])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    given = Value("a", Tensor(DType.UINT8, (1, 8))), Value("b", Tensor(DType.INT8, (8, 16)))
+    result = Tensor(DType.INT32, (1, 16))
+    y = Value("y", result)
+    product = Leaf("", "MatMulInteger", _VERSION, given, (y,), {})
+    block = Block(given, (), (product,), (y,), (Declaration(result),), "product")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, ["CPUExecutionProvider"]
+        to_bytes(Model(block, {}, {"": _OPSET}, 8)), options, ["CPUExecutionProvider"]
     )
     feeds = {"a": np.full((1, 8), 255, np.uint8), "b": np.full((8, 16), 127, np.int8)}
     (found,) = session.run(None, feeds)

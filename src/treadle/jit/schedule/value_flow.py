@@ -131,10 +131,12 @@ class _Flow:
                 state: _carried(states[state], inside.of(following), op.body)
                 for state, following in zip(op.states, op.nexts, strict=True)
             }
+            is_exact = number < _EXACT_ROUNDS
+            if not is_exact:
+                after = {state: _widened(after[state], states[state]) for state in after}
             if after == states:
                 break
-            is_exact = number < _EXACT_ROUNDS
-            states = after if is_exact else {s: _widened(after[s], states[s]) for s in after}
+            states = after
         inside = self._inside(op, states)
         ends = [_of_scalar(self.of(head), head) for head in heads]
         if op.next_condition is not None:
@@ -163,9 +165,15 @@ def _carried(before: Accesses, after: Accesses, body: Block) -> Accesses:
 def _widened(after: Accesses, before: Accesses) -> Accesses:
     """The accesses, with every index along the axes on which an iteration has added some."""
     return {
-        source: maps if maps == before.get(source) else frozenset([_over_all(maps)])
+        source: known if _cover(known, maps) else frozenset([_over_all(maps)])
         for source, maps in after.items()
+        for known in [before.get(source, frozenset())]
     }
+
+
+def _cover(known: frozenset[AccessMap], maps: frozenset[AccessMap]) -> bool:
+    """Whether each access is covered by one of those that are known."""
+    return all(any(_over_all(frozenset((old, each))) == old for old in known) for each in maps)
 
 
 def _over_all(maps: frozenset[AccessMap]) -> AccessMap:

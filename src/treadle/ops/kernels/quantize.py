@@ -109,6 +109,10 @@ def qlinear_matmul(
     y_zero: np.ndarray,
 ) -> Any:
     """The product of the dequantized matrices, quantized."""
+    a_scale, a_zero, b_scale, b_zero, y_scale, y_zero = (
+        each.reshape(()) if each.size == 1 else each
+        for each in (a_scale, a_zero, b_scale, b_zero, y_scale, y_zero)
+    )
     left = a.astype(np.int32) - _rows(a_zero, a).astype(np.int32)
     right = b.astype(np.int32) - b_zero.astype(np.int32)
     factor = _rows(a_scale, a).astype(np.float32) * b_scale.astype(np.float32)

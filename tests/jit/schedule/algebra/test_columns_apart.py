@@ -171,3 +171,63 @@ def test_pairs_of_bodies_in_two_and_three_dimensions(rng: np.random.Generator) -
         }}"""
         start = rng.uniform(-1, 1, (20, width)).astype(np.float32)
         check(source, *({"n": np.array(n), "p0": start} for n in (0, 1, 7)))
+
+
+def test_all_of_a_narrow_array_of_open_length(rng: np.random.Generator) -> None:
+    source = """g (int64 n, float[2,3] x, float[1,3] row) => (float[M,3] last, float all) {
+      nought = Constant <value = float {0}> ()
+      last, all = Loop (n, "", x, nought) <body = b (int64 i, bool c, float[K,3] s, float a)
+        => (bool go, float[L,3] t, float v) {
+        w = Sin (s)
+        v = ReduceSum <keepdims = 0> (w)
+        t = Concat <axis = 0> (s, row)
+        go = Identity (c)
+      }>
+    }"""
+    x, row = (rng.uniform(-1, 1, shape).astype("f") for shape in ((2, 3), (1, 3)))
+    check(source, *({"n": np.array(n), "x": x, "row": row} for n in (0, 1, 7)))
+
+
+def test_boxes_on_one_side_of_a_branch(rng: np.random.Generator) -> None:
+    """The corners of the boxes that a loop compares with one of them, if that is kept."""
+    source = """g (float[N,4] boxes, float[N] areas, bool[N] all) => (bool[N] kept) {
+      zero = Constant <value_ints = [0]> ()
+      one = Constant <value_ints = [1]> ()
+      two = Constant <value_ints = [2]> ()
+      four = Constant <value_ints = [4]> ()
+      nought = Constant <value = float {0}> ()
+      most = Constant <value = float {0.3}> ()
+      sizes = Shape (boxes)
+      first = Slice (sizes, zero, one)
+      n = Squeeze (first)
+      kept = Loop (n, "", all) <body = b (int64 i, bool c, bool[N] k) => (bool go, bool[N] l) {
+        go = Identity (c)
+        is_kept = Gather (k, i)
+        l = If (is_kept) <then_branch = t () => (bool[N] u) {
+          box = Gather (boxes, i)
+          area = Gather (areas, i)
+          low = Slice (boxes, zero, two, one)
+          high = Slice (boxes, two, four, one)
+          own_low = Slice (box, zero, two, zero)
+          own_high = Slice (box, two, four, zero)
+          from = Max (low, own_low)
+          to = Min (high, own_high)
+          sides = Sub (to, from)
+          positive = Max (sides, nought)
+          shared = ReduceProd <keepdims = 0> (positive, one)
+          both = Add (areas, area)
+          whole = Sub (both, shared)
+          part = Div (shared, whole)
+          is_over = Greater (part, most)
+          is_less = Greater (area, areas)
+          dropped = And (is_over, is_less)
+          stays = Not (dropped)
+          u = And (k, stays)
+        }, else_branch = e () => (bool[N] v) { v = Identity (k) }>
+      }>
+    }"""
+    for count in (1, 5, 80):
+        low = rng.uniform(0, 9, (count, 2))
+        boxes = np.concatenate([low, low + rng.uniform(1, 4, (count, 2))], 1).astype("f")
+        areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+        check(source, {"boxes": boxes, "areas": areas, "all": np.ones(count, bool)})

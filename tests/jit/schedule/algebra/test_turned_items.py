@@ -72,3 +72,29 @@ def test_scanned_matrices(direction, rng):
         x = x + (-(x @ w.T)).max()
     np.testing.assert_array_equal(found, x)
     assert "float32[3,16,20] = constant" in kernel
+
+
+BRANCH = f"""g (float[2,16] x) => (float[2,16] last) {{
+  {CONSTANT}
+  last = Scan <num_scan_inputs = 1, body = f (float[2,16] h, float[20,16] w)
+    => (float[2,16] next) {{
+    sum = ReduceSum <keepdims = 0> (h)
+    zero = Constant <value = float {{0}}> ()
+    is_above = Greater (sum, zero)
+    next = If (is_above) <then_branch = a () => (float[2,16] u) {{
+      own = Transpose (w)
+      q = MatMul (h, own)
+      r = ReduceMax <keepdims = 1> (q)
+      u = Sub (h, r)
+    }}, else_branch = b () => (float[2,16] v) {{ v = Neg (h) }}>
+  }}> (x, weights)
+}}"""
+
+
+def test_items_that_a_branch_transposes_are_items_of_the_loop():
+    x = np.ones((2, 16), "f")
+    session = treadle.InferenceSession(HEAD + BRANCH, engines=("jit",))
+    (found,) = session.run(None, {"x": x})
+    for w in WEIGHTS:
+        x = x - (x @ w.T).max() if x.sum() > 0 else -x
+    np.testing.assert_array_equal(found, x)

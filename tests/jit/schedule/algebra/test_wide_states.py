@@ -107,6 +107,7 @@ def test_a_table_that_is_read_turned_is_carried_in_float32(count, rng):
         ("%wide: float32[e2,3] = cast %next\n    %sum: float32[1,3] = reduce add over (0) of %wide",
          "%part: float16[1,3] = view (0, i1) of %next\n    %sum: float32[1,3] = cast %part"),
         ("kernel\n", "kernel limits_memory\n"),
+        ("loop trip %n extent e0", "loop length 5 extent 5"),
     ],
 )  # fmt: skip
 def test_arrays_that_are_read_in_16_bits_or_in_part_stay(old, new):

@@ -161,7 +161,7 @@ def _is_smaller(other: Node, node: Node) -> bool:
 
 
 def _is_row(node: Node) -> bool:
-    return node.size == node.shape[-1]
+    return bool(node.shape) and node.size == node.shape[-1]
 
 
 def _gives_columns(operand: Node, node: Node, found: set[Node], body: Block) -> bool:

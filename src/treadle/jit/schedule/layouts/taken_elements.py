@@ -25,7 +25,7 @@ def with_taken_elements(kernel: Kernel) -> Rules | None:
         reader: row
         for row in rows
         if all(_is_element(reader, row) for reader in readers.get(row, ()))
-        for reader in readers[row]
+        for reader in readers.get(row, ())
     }
     return replacing(found, _element)
 

@@ -29,7 +29,8 @@ def with_turned_items(kernel: Kernel) -> Rules | None:
     readers = readers_of(nodes) if items else {}
     found = dict[Node, Sequence[int]]()
     for item in items:
-        orders = [permutation(reader) for reader in readers.get(item, ())]
+        own = readers.get(item, ())
+        orders = [permutation(each) if each.home is item.home else None for each in own]
         first = orders[0] if orders else None
         if first is not None and all(order == first for order in orders):
             found |= dict.fromkeys(readers[item], first)
