@@ -53,6 +53,9 @@ SLOW = (
     "tests/benchmarks/test_openvino_load.py",
     "tests/comparing/test_inner_windows.py::test_a_model_agrees_with_itself[jit]",
     "tests/html_report/test_browser.py::test_ten_thousand",
+    *(f"tests/jit/codegen/loops/test_wavefront_tables.py::"
+      f"test_tables_behind_a_border_and_of_other_rows[{word}" for word in ("int64", "uint8")),
+    "tests/jit/codegen/steps/test_step_functions.py::test_random_programs_as_functions",
     "tests/jit/codegen/test_index_set_splitting.py::test_any_concat_is_split",
     "tests/jit/codegen/steps/test_outline.py",
     "tests/jit/codegen/test_pipeline.py::test_any_number_of_threads_gives_the_same_bits[Loops",
@@ -82,7 +85,7 @@ SAMPLED = (
     "tests/session/test_dropped.py",
 )
 """Where tests with many cases run a third of them: all with --slow, or if their file is named."""
-LEAST_CASES, SHARE = 12, 3
+LEAST_CASES, SHARE = 8, 3
 
 
 def pytest_configure(config: pytest.Config) -> None:
