@@ -82,7 +82,7 @@ def _fresh(taken: dict[str, int], hint: str) -> str:
 class ExportScope:
     """The parts of one block; `new` maps values of the original block to exported ones.
 
-    `moved` are the values of uint8 in place of those of int8, by name (`byte_products.py`).
+    `unsigned` maps names of int8 values to the uint8 values that replace them (`byte_products.py`).
     """
 
     shared: ExportModel
@@ -91,7 +91,7 @@ class ExportScope:
     constants: list[Constant] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     new: dict[Value, Value | None] = field(default_factory=dict)
-    moved: dict[str, Value] = field(default_factory=dict)
+    unsigned: dict[str, Value] = field(default_factory=dict)
 
     def inner(self, path: str) -> ExportScope:
         """The scope of a body."""
@@ -120,15 +120,15 @@ class ExportScope:
         """Copy a constant of the original; the data of a large one stay where they are."""
         made, array = self.renamed(constant.value), constant.array
         dtype = constant.data.dtype if isinstance(constant.data, Literal) else None
-        self.new[constant.value] = typed = self._held(made, array, dtype)
+        self.new[constant.value] = typed = self._add_constant(made, array, dtype)
         self.shared.ranges[made.name] = range_of_array(array)
         return typed
 
     def array(self, array: np.ndarray | np.generic, dtype: DType) -> Value:
         """A new constant of an array."""
-        return self._held(self.value("constant"), np.asarray(array), dtype)
+        return self._add_constant(self.value("constant"), np.asarray(array), dtype)
 
-    def _held(self, made: Value, array: np.ndarray, dtype: DType | None) -> Value:
+    def _add_constant(self, made: Value, array: np.ndarray, dtype: DType | None) -> Value:
         """Add a constant; a large array stays where it is."""
         name = made.name
         literal = Literal(array, dtype, name) if dtype else Literal.of(array, name)

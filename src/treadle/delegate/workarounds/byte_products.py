@@ -5,9 +5,10 @@ Measured on onnxruntime 1.32, AVX2: pairs of products are added in 16 bits, so t
 int8 they are right, and 30 times slower. The exported model has the second factor as uint8, 128
 more, with a zero point that is 128 more.
 
-onnxruntime makes such products itself, of MatMul and Conv beside DequantizeLinear. Those of a
-graph's own constants are right with the entry `EXACT_BYTES` of a session; what else of int8 is
-dequantized, but for what the graph quantizes, is uint8. ConvInteger saturates int8 by uint8.
+onnxruntime fuses MatMul and Conv with DequantizeLinear into such products. With the session entry
+`EXACT_BYTES` it computes those of a graph's own constants exactly. Other int8 operands of
+DequantizeLinear become uint8, unless a step of the same block makes them. Of ConvInteger,
+onnxruntime saturates int8 by uint8.
 
 Whether this machine saturates is asked of onnxruntime, once a process.
 """
@@ -45,28 +46,30 @@ _UNSIGNED_FACTOR: Mapping[str, int] = {
 
 def with_unsigned_bytes(draft: ExportScope, step: Leaf, operands: Operands) -> Operands:
     """The operands of a product of uint8 by int8, with uint8 for int8; others unchanged."""
-    if step.domain or not _is_concerned(draft, step, operands) or not saturates():
+    if step.domain or step.op not in _UNSIGNED:
         return operands
     factor, zero = _UNSIGNED[step.op]
+    if _dtype(step, factor) is not DType.INT8 or not saturates():
+        return operands
+    if not _may_saturate(draft, step, operands):
+        return operands
     made = [*operands, None, None][: max(len(operands), zero + 1)]
     given, origin = made[factor], made[zero]
     assert given is not None
-    made[factor] = _moved(draft, given)
+    made[factor] = _as_uint8(draft, given)
     if origin is not None:
-        made[zero] = _moved(draft, origin)
+        made[zero] = _as_uint8(draft, origin)
     elif step.op == "DequantizeLinear":
         scale = made[_SCALE]
         assert scale is not None
-        made[zero] = draft.leaf("Expand", _middle(draft), draft.leaf("Shape", scale))
+        made[zero] = draft.leaf("Expand", _zero_point(draft), draft.leaf("Shape", scale))
     else:
-        made[zero] = _middle(draft)
+        made[zero] = _zero_point(draft)
     return tuple(made)
 
 
-def _is_concerned(draft: ExportScope, step: Leaf, operands: Operands) -> bool:
-    """Whether a step is such a product, or dequantizes what may become a factor of one."""
-    if step.op not in _UNSIGNED or _dtype(step, _UNSIGNED[step.op][0]) is not DType.INT8:
-        return False
+def _may_saturate(draft: ExportScope, step: Leaf, operands: Operands) -> bool:
+    """Whether a step is such a product, or onnxruntime may fuse its result into one."""
     if step.op != "DequantizeLinear":
         return _dtype(step, _UNSIGNED_FACTOR[step.op]) is DType.UINT8
     given, _, zero = (*operands, None)[:3]
@@ -83,19 +86,19 @@ def _dtype(step: Leaf, position: int) -> DType | None:
     return type_.dtype if isinstance(type_, Tensor) else None
 
 
-def _middle(draft: ExportScope) -> Value:
+def _zero_point(draft: ExportScope) -> Value:
     return draft.array(np.uint8(_MIDDLE), DType.UINT8)
 
 
-def _moved(draft: ExportScope, value: Value) -> Value:
-    """Bytes that are 128 more, as uint8: made once in each block."""
-    found = draft.moved.get(value.name)
+def _as_uint8(draft: ExportScope, value: Value) -> Value:
+    """An int8 value plus 128, as uint8; each block has one such value for all readers."""
+    found = draft.unsigned.get(value.name)
     if found is None:
-        found = draft.moved[value.name] = _as_unsigned(draft, value)
+        found = draft.unsigned[value.name] = _plus_128(draft, value)
     return found
 
 
-def _as_unsigned(draft: ExportScope, value: Value) -> Value:
+def _plus_128(draft: ExportScope, value: Value) -> Value:
     known = draft.known(value)
     if known is not None:
         return draft.array(known.view(np.uint8) ^ np.uint8(_MIDDLE), DType.UINT8)

@@ -197,7 +197,8 @@ class CarriedRewrite:
         made, builder = copied(rebuild, node), rebuild.builder
         operands = [rebuild.nodes[each] for each in node.operands]
         wide = next((self.wide[each] for each in operands if each in self.wide), None)
-        if wide is not None and made not in self.wide:
+        is_sum = isinstance(made.op, Scatter) and made.op.function  # it rounds what it adds
+        if wide is not None and made not in self.wide and not is_sum:
             moved = [
                 self._cast(builder, each, wide.dtype) if each.dtype is made.dtype else each
                 for each in operands

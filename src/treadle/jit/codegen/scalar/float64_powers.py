@@ -16,7 +16,7 @@ from treadle.jit.codegen.scalar.exp_log import by_library, constant, fma
 from treadle.jit.codegen.scalar.vector_function import RareArguments, by_lane, called
 
 _REACH = 900
-"""The exponents of 2 of powers that all parts of pairs are in range for."""
+"""All parts of pairs are in the range of float64 for powers from 2 ** -900 to 2 ** 900."""
 _Pair = tuple[Any, Any]
 
 

@@ -69,7 +69,7 @@ def product(builder: KernelBuilder, left: Node, right: Node, op: MatMul = _PRODU
 
 
 def _widened(builder: KernelBuilder, node: Node) -> Node:
-    """The elements in float32; what a transposition reads is cast, in the order it is stored in."""
+    """The elements in float32; a transposition comes after the cast, which reads rows in order."""
     if not isinstance(node.op, View) or permutation(node) is None:
         return builder.cast(node, DType.FLOAT32)
     return builder.view(_widened(builder, node.operands[0]), node.shape, node.op.axes)

@@ -89,8 +89,8 @@ class StepForm:
     `chunk`: where a long element has safepoints; `polls`: whether a search has some. `together`:
     the rows that are combined at once, or the keys, neighbours in memory, that a search compares at
     once with the worst item; 0: one at a time. `search`: the vectors in which an extreme and its
-    position are searched. `joins_axes`: the reduced axes are one, as their elements are neighbours.
-    `interleaved` vectors of results are combined at the end.
+    position are searched. `joins_axes`: the reduced axes are read as one axis, since their elements
+    are contiguous. `interleaved`: the number of vector accumulators.
     """
 
     form: Form
