@@ -47,7 +47,7 @@ def test_a_wavefront_counts_the_cells_of_its_rows() -> None:
         type(schedule.loops[loop].strategy): time for loop, time in schedule.iterations.items()
     }
     (cell,) = (time for kind, time in times.items() if kind is not Wavefront)
-    assert times[Wavefront].group == 16 * (64 * cell.nanoseconds // 8 + 4)
+    assert times[Wavefront].group == 32 * (64 * cell.nanoseconds // 8 + 4)
 
 
 def test_extents_of_inputs_are_counted_as_they_are() -> None:

@@ -23,10 +23,10 @@ TILED = """kernel
 
 GRID = """kernel
   %r0: float32[64] = input 0
-  %s: float32[7] = input 1
+  %s: float32[30] = input 1
   %t: float32[64] = input 2
   %zero: float32[] = constant 0
-  %1 = loop length 7 extent 7 carries %row = %r0
+  %1 = loop length 30 extent 30 carries %row = %r0
     %row: float32[64] = carried 0
     %a: float32[] = scan slice along 0 of %s
     %2 = loop length 64 extent 64 carries %left = %zero, %corner = %zero
@@ -184,8 +184,8 @@ DECLINED = [
     ("wavefront", GRID, "along 0 of %row", "along 0 from the last of %row",
      "scanslice has no vector form"),
     ("wavefront", GRID, "sub %a, %b", "pow %a, %b", "pow has no vector form"),
-    ("wavefront", GRID, "64", "20", "the rows are short"),
-    ("wavefront", GRID.replace("float32[7]", "float32[3]"), "length 7 extent 7",
+    ("wavefront", GRID, "64", "12", "the rows are short"),
+    ("wavefront", GRID.replace("float32[30]", "float32[3]"), "length 30 extent 30",
      "length 3 extent 3", "the rows are few"),
     ("wavefront", GRID, "stack %cell along 0", "stack %cell along 0 from the last",
      "the inner loop is no Scan of scalars of known length"),

@@ -252,8 +252,7 @@ def test_scores_from_the_end_run_row_by_row(grids, rng):
     feed = affine_feed(rng, "float32", 20, 64)
     feed["t"][7] = -2
     check(affine("float32", 64), feed)
-    (made,) = grids  # of the kernel that expects no such index
-    assert made.lanes == 16
+    assert len(grids) == 1  # of the kernel that expects no such index
 
 
 PICKED = """g (float[64] row0, float[C] scores) => (float[64] last) {

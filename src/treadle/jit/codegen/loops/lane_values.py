@@ -15,7 +15,7 @@ from llvmlite import ir as llvm
 from treadle.ir import DType
 from treadle.jit.codegen.buffer import Buffer, Indices
 from treadle.jit.codegen.context import CodegenContext
-from treadle.jit.codegen.function_builder import FunctionBuilder, Index
+from treadle.jit.codegen.function_builder import Index
 from treadle.jit.codegen.llvm_types import I8, I32, I64, memory_type, register_type, undefined
 from treadle.jit.codegen.scalar import functions
 from treadle.jit.kernel.ir import (
@@ -123,11 +123,3 @@ class LaneValues:
 def lane_numbers(count: int, type_: Any = I64) -> Any:
     """0, 1, 2 ..."""
     return llvm.Constant(llvm.VectorType(type_, count), list(range(count)))
-
-
-def shifted(builder: FunctionBuilder, vector: Any, first: Any) -> Any:
-    """Shift: every lane gets the value of the previous one; lane 0 gets `first`."""
-    count = vector.type.count
-    places = llvm.Constant(llvm.VectorType(I32, count), [0, *range(count - 1)])
-    moved = builder.builder.shuffle_vector(vector, undefined(vector.type), places)
-    return builder.builder.insert_element(moved, first, llvm.Constant(I32, 0))

@@ -64,7 +64,7 @@ def _group(strategy: Strategy, nanoseconds: int) -> int:
             return nanoseconds * strategy.lanes // 4
         case Wavefront():
             row = strategy.width * iteration_bound(strategy.inner.body) // 8
-            return strategy.lanes * (row + 4)
+            return strategy.group * (row + 4)
     return nanoseconds
 
 

@@ -41,7 +41,10 @@ from treadle.jit.kernel.traversal import word_of
 from treadle.jit.schedule.dependence import dependence_of
 from treadle.jit.schedule.loops.facts import LoopFacts, has_lanes
 
-_VECTORS, _FEW_LANES, _MAX_LANES, _LEAST_ROWS = 4, 16, 64, 4
+_GROUP_BYTES, _LEAST_ROWS = 2048, 8
+"""The bytes of a value of all rows in work; fewer rows take as long one after the other."""
+_LEAST_STEPS = 256
+"""After that number of steps at least, items of arrays that are still needed are moved."""
 _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
 
 
@@ -57,6 +60,7 @@ class Table:
 class Wavefront:
     """A loop over rows and the loop along them; `carried` are the rows that the outer loop carries.
 
+    `lanes` rows are in a vector, and at most `group` in work at once.
     `numbers` are the scalars of the outer body that the inner loop reads, `tables` what the outer
     loop stacks.
     """
@@ -66,11 +70,17 @@ class Wavefront:
     carried: tuple[Node, ...]
     width: int
     lanes: int
+    group: int
     numbers: tuple[Node, ...]
     tables: tuple[Table, ...]
 
     def __str__(self) -> str:
-        return f"wavefront of up to {self.lanes} rows of {self.width}"
+        return f"wavefront of up to {self.group} rows of {self.width}"
+
+    @property
+    def steps(self) -> int:
+        """The steps for which there is room for items of arrays, a power of two."""
+        return max(_LEAST_STEPS, 1 << (self.group - 1).bit_length())
 
     @property
     def outer(self) -> Loop:
@@ -130,10 +140,10 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
         return "it stacks something else than rows of the inner loop, one below the other"
     if not afters.union(table.row for table in tables).issuperset(_rows_of(outer, along)):
         return "it computes with rows of the inner loop"
-    lanes = _lanes(outer, inner, facts.target)
+    lanes, group = _lanes(outer, inner, facts.target)
     initials = along.operands[inner.heads :]
     numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
-    grid = Wavefront(facts.node, along, tuple(rows), inner.length, lanes, numbers, tables)
+    grid = Wavefront(facts.node, along, tuple(rows), inner.length, lanes, group, numbers, tables)
     if inner.length < 2 * lanes:
         return "the rows are short"
     return _obstacle(facts, grid) or grid
@@ -200,21 +210,13 @@ def _table(stack: Stack, along: Node) -> Table | None:
     return Table(border, row) if is_row else None
 
 
-def _lanes(outer: Loop, inner: Loop, target: Target) -> int:
-    """As many rows as vectors have elements, of which half the steps at most are incomplete.
-
-    A step waits for the one before it: four vectors side by side take 1.2 times as long as one.
-    Elements at computed indices are read one by one: there are few.
-    """
-    size, width = max(s.element.dtype.numpy.itemsize for s in inner.stacks), inner.length
-    assert isinstance(width, int)
-    rows = min(outer.extent, width // 2) if isinstance(outer.extent, int) else width // 2
-    lanes = min(_VECTORS * target.vector_bytes // size, _MAX_LANES)
-    if any(isinstance(node.op, Take | Gather) for node in inner.body.nodes):
-        lanes = min(lanes, _FEW_LANES)
-    while lanes > max(_FEW_LANES, rows):
-        lanes //= 2
-    return lanes
+def _lanes(outer: Loop, inner: Loop, target: Target) -> tuple[int, int]:
+    """The rows in a vector, and those in work at once."""
+    size = max(stack.element.dtype.numpy.itemsize for stack in inner.stacks)
+    lanes, rows = target.vector_bytes // size, _GROUP_BYTES // size
+    if isinstance(outer.extent, int):
+        rows = min(rows, -(-outer.extent // lanes) * lanes)
+    return lanes, rows
 
 
 def _numbers(inner: Loop, initials: Sequence[Node], body: Block) -> Iterator[Node]:
