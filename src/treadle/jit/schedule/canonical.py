@@ -49,6 +49,7 @@ A kernel to which none applies is returned unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from treadle.jit.kernel.debugging import check_when_debugging
@@ -66,6 +67,7 @@ from treadle.jit.schedule.algebra.fission.product_fission import with_products_a
 from treadle.jit.schedule.algebra.hoisted_guards import with_hoisted_guards
 from treadle.jit.schedule.algebra.index_checks import with_early_index_checks
 from treadle.jit.schedule.algebra.induction_variables import with_induction_variables
+from treadle.jit.schedule.algebra.integers.assumed_ranges import with_assumed_ranges
 from treadle.jit.schedule.algebra.integers.float_divisions import with_float_divisions
 from treadle.jit.schedule.algebra.integers.known_comparisons import with_known_comparisons
 from treadle.jit.schedule.algebra.integers.narrowing import with_narrow_numbers
@@ -118,10 +120,15 @@ _PASSES = (
     with_fused_loops, with_products_apart, with_split_loops, with_taken_elements,
 )  # fmt: skip
 
+_ASSUMING: tuple[Callable[..., Kernel], ...] = with_assumed_ranges, with_early_index_checks
+"""Passes that may write guards which expect what holds in most runs."""
+
 
 def canonical(kernel: Kernel, *, may_assume: bool = False) -> Kernel:
     """The kernel in canonical form; `may_assume`: guards may expect what holds in most runs."""
-    for run in (*_PASSES, partial(with_early_index_checks, may_assume=may_assume)):
+    passes: list[Callable[[Kernel], Kernel]] = [*_PASSES]
+    passes += [partial(run, may_assume=may_assume) for run in _ASSUMING]
+    for run in passes:
         changed = run(kernel)
         kernel = kernel if changed is kernel else check_when_debugging(changed)
     return kernel

@@ -3,26 +3,29 @@
     c = cast(m, int64) + cast(n, int64)         c = cast(m, int8) + cast(n, int8)
     hit = c == 2                          =     hit = c == 2
 
-Only arrays, and only where the range of a value and of each of its operands is known
-(value_ranges.py), so that nothing wraps around. What reads a value in all its bits reads a cast of
-it. A group of values that read each other has one type, and stays as it is where such casts would
-cost more than is gained. Numbers of 64 bits come first, then those of 32. Floats that are whole
-numbers, as counts of truths by a convolution, are computed in integers in the same way; a product
-with 1 and a sum with 0 are what they are made of then.
+Only arrays, and the cells of grids, which wavefronts compute in vectors; and only where the range
+of a value and of each of its operands is known (value_ranges.py), so that nothing wraps around.
+What reads a value in all its bits reads a cast of it. A group of values that read each other has
+one type, and stays as it is where such casts would cost more than is gained. Numbers of 64 bits
+come first, then those of 32. Floats that are whole numbers, as counts of truths by a convolution,
+are computed in integers in the same way; a product with 1 and a sum with 0 are what they are made
+of then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from treadle.ir import DType
 from treadle.jit.kernel.ir import (
+    Block,
     CarriedArg,
     Concat,
     Constant,
     Elementwise,
     Gather,
+    Input,
     Kernel,
     Loop,
     Node,
@@ -37,8 +40,17 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule, copied, loop_with
 from treadle.jit.kernel.rewrite import rewritten_once
-from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.traversal import all_nodes
 from treadle.jit.schedule.algebra.integers.bounds import Range, bounds_of, is_within
+from treadle.jit.schedule.algebra.integers.narrowing_gains import (
+    Gains,
+    grid_bodies,
+    indices_of,
+    is_long,
+    operands_of,
+    source_of,
+    stacked_by,
+)
 from treadle.jit.schedule.algebra.integers.value_ranges import (
     FUNCTIONS,
     Ranges,
@@ -52,10 +64,6 @@ _NARROW: Mapping[DType, tuple[DType, ...]] = {
     DType.FLOAT32: (DType.INT8, DType.INT16),
 }
 """The types that numbers of a wide type are computed in."""
-_ASSUMED_SIZE = 1024
-"""The elements of a value of open extents."""
-_MIN_SIZE = 64
-"""The elements from which narrow numbers take less time."""
 _COMPARISONS = frozenset(
     ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "cast")
 )  # fmt: skip
@@ -66,12 +74,6 @@ _WITHOUT_BYTES = frozenset(("mul", "div", "mod"))
 _CAST = Elementwise("cast")
 _READERS = (View, Reshape, Concat, ScanSlice, Take, Gather)
 _OPS = (Elementwise, Reduce, CarriedArg, Result, Scatter, *_READERS)
-_TENSORS: Mapping[type, int] = {Take: 1, Gather: 1, Scatter: 2}
-"""How many operands of those that read or write by index come before the indices."""
-_PER_ITERATION = 100
-"""How much oftener a value in a loop is computed than one outside."""
-_GAIN = 2
-"""How many functions must be computed in narrow numbers for each cast between the two."""
 
 
 def with_narrow_numbers(kernel: Kernel) -> Kernel:
@@ -83,31 +85,44 @@ def with_narrow_numbers(kernel: Kernel) -> Kernel:
 
 def _narrowed(kernel: Kernel, wide: DType) -> Kernel:
     """The kernel with values of a wide type in fewer bits."""
-    nodes = all_nodes(kernel.main)
-    if not any(_is_worth_a_look(node, wide) for node in nodes):
+    ranges = ranges_of(kernel.main) if has_long_numbers(kernel, wide) else None
+    types = {} if ranges is None else narrow_types(kernel, wide, ranges)
+    if not types or ranges is None:
         return kernel
-    ranges = ranges_of(kernel.main)
-    if ranges is None:
-        return kernel
-    fits = _Fits(wide, ranges, _carried_by(nodes))
-    found = fits.found(nodes)
-    groups = _profitable(kernel, wide, found, fits.compared(nodes, found))
-    types = {
-        node: dtype for group in groups for dtype in [_type(group, wide, ranges)] for node in group
-    }
-    if not types:
-        return kernel
-    made = rewritten_once(kernel, _Writer(wide, types, ranges).rules)
+    made = rewritten_once(kernel, NarrowWriter(wide, types, ranges).rules)
     return replace(made, narrowed=kernel.narrowed + len(types))
 
 
-def _is_worth_a_look(node: Node, wide: DType) -> bool:
-    """Whether a node computes an array of a wide type."""
-    return node.dtype is wide and isinstance(node.op, Elementwise | Reduce) and _is_long(node)
+def has_long_numbers(kernel: Kernel, wide: DType) -> bool:
+    """Whether the kernel computes vectors of a wide type."""
+    nodes = all_nodes(kernel.main)
+    grids = grid_bodies(nodes)
+    return any(
+        node.dtype is wide
+        and isinstance(node.op, Elementwise | Reduce)
+        and (is_long(node) or node.home in grids)
+        for node in nodes
+    )
 
 
-def _is_long(node: Node) -> bool:
-    return not node.is_static or node.size >= _MIN_SIZE
+def narrow_types(
+    kernel: Kernel, wide: DType, ranges: Ranges, inputs: Collection[Node] = ()
+) -> Mapping[Node, DType]:
+    """The types of values of a wide type that fewer bits hold, and of what compares them.
+
+    `inputs` are arrays whose ranges are assumed: they are cast once.
+    """
+    nodes = all_nodes(kernel.main)
+    grids = grid_bodies(nodes)
+    fits = _Fits(wide, ranges, _carried_by(nodes), grids, inputs)
+    found = fits.found(nodes)
+    gains = Gains(wide, found, fits.compared(nodes, found), grids, stacked_by(found))
+    return {
+        node: dtype
+        for group in gains.groups(kernel)
+        for dtype in [_type(group, wide, ranges)]
+        for node in group
+    }
 
 
 def _carried_by(nodes: list[Node]) -> Mapping[Node, tuple[Node, Node]]:
@@ -127,7 +142,7 @@ def _fits(values: Range, dtype: DType) -> bool:
 
 def _type(group: Collection[Node], wide: DType, ranges: Ranges) -> DType:
     """The narrowest type for the nodes of a group and what they read."""
-    read = {each for node in group for each in (node, *_operands(node)) if each.dtype is wide}
+    read = {each for node in group for each in (node, *operands_of(node)) if each.dtype is wide}
     computed = [node for node in group if _same(node, ranges) is None]
     functions = {node.op.function for node in computed if isinstance(node.op, Elementwise)}
     types = _NARROW[wide][not _WITHOUT_BYTES.isdisjoint(functions) :]
@@ -147,25 +162,22 @@ def _same(node: Node, ranges: Ranges) -> Node | None:
     return None
 
 
-def _operands(node: Node) -> tuple[Node, ...]:
-    """The operands of the type of a node: all but the indices."""
-    if isinstance(node.op, Result):
-        return ()
-    return node.operands[: _TENSORS.get(type(node.op))]
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class _Fits:
-    """Which nodes can be computed in fewer bits; `carried` has what a loop carries on."""
+    """Which nodes can be computed in fewer bits; `carried` has what a loop carries on.
+
+    Single numbers are, in the bodies of `grids`; so are `inputs`.
+    """
 
     wide: DType
     ranges: Ranges
     carried: Mapping[Node, tuple[Node, Node]]
+    grids: Collection[Block]
+    inputs: Collection[Node]
 
     def found(self, nodes: list[Node]) -> set[Node]:
         """Those whose operands fit too: fewer and fewer, until none is left that has others."""
-        readers = ((node, _TENSORS.get(type(node.op))) for node in nodes)
-        indices = {each for node, count in readers if count for each in node.operands[count:]}
+        indices = {each for node in nodes for each in indices_of(node)}
         found = {node for node in nodes if node not in indices and self._is_candidate(node)}
         count = None
         while count != len(found):
@@ -180,12 +192,14 @@ class _Fits:
         return node in self.ranges and _fits(self.ranges[node], _NARROW[self.wide][-1])
 
     def _is_candidate(self, node: Node) -> bool:
-        is_known = node.dtype is self.wide and isinstance(node.op, _OPS) and self.fits(node)
+        is_known = isinstance(node.op, _OPS) or node in self.inputs
+        is_known = is_known and node.dtype is self.wide and self.fits(node)
         if not is_known or (isinstance(node.op, Elementwise) and node.op.function not in FUNCTIONS):
             return False
         if isinstance(node.op, Scatter) and node.op.function:
             return False
-        return not node.is_single or isinstance(node.op, (Reduce, Result, *_READERS))
+        is_vector = not node.is_single or node.home in self.grids
+        return is_vector or isinstance(node.op, (Reduce, Result, *_READERS))
 
     def _has_narrow_operands(self, node: Node, found: Collection[Node]) -> bool:
         op = node.op
@@ -193,8 +207,16 @@ class _Fits:
             first, after = self.carried[node]
             return after in found and self.fits(first)
         if isinstance(op, Result):
-            return any(state in found for state in _state_of(node))
-        return all(self._is_narrow(each, found) for each in _operands(node))
+            return any(source in found for source in source_of(node)) and self._is_carried(node)
+        return all(self._is_narrow(each, found) for each in operands_of(node))
+
+    def _is_carried(self, node: Node) -> bool:
+        """Whether a result is a carried value, a row of a grid, or all its rows."""
+        loop = node.operands[0].op
+        if not isinstance(loop, Loop):
+            return False
+        is_of_grid = loop.body in self.grids or loop.body in {each.parent for each in self.grids}
+        return is_of_grid or op_of(node, Result).number < len(loop.states)
 
     def _is_narrow(self, node: Node, found: Collection[Node]) -> bool:
         """Whether an operand is narrow already, or can be cast before it is read."""
@@ -216,90 +238,8 @@ class _Fits:
         }
 
 
-def _state_of(node: Node) -> tuple[Node, ...]:
-    """The carried value that a result is the last one of, if it is a loop's."""
-    number, loop = getattr(node.op, "number", 0), node.operands[0].op
-    return loop.states[number : number + 1] if isinstance(loop, Loop) else ()
-
-
-def _profitable(
-    kernel: Kernel, wide: DType, found: Collection[Node], compared: Collection[Node]
-) -> list[list[Node]]:
-    """Nodes that read each other in few bits: the groups that gain more than their casts cost."""
-    groups = {node: [node] for node in (*found, *compared)}
-    gains = dict.fromkeys(groups, 0)
-    for node in all_nodes(kernel.main):
-        if node in groups:
-            _join(groups, [node, *(each for each in _tied(node) if each in found)])
-        for state, after in _carried(node):
-            if state in found:
-                _join(groups, [state, after])
-        for each, gain in _gains(node, wide, found, compared):
-            gains[each] += gain
-    for node in kernel.results:
-        if node in found:
-            gains[node] -= _GAIN * _work(node)
-    apart = {id(group): group for group in groups.values()}.values()
-    return [group for group in apart if sum(gains[node] for node in group) > 0]
-
-
-def _join(groups: dict[Node, list[Node]], tied: list[Node]) -> None:
-    """Make one group of the groups of some nodes."""
-    for each in tied[1:]:
-        short, long = sorted((groups[each], groups[tied[0]]), key=len)
-        if short is not long:
-            long += short
-            groups |= dict.fromkeys(short, long)
-
-
-def _tied(node: Node) -> tuple[Node, ...]:
-    """The values that have the type of a node."""
-    return _state_of(node) if isinstance(node.op, Result) else _operands(node)
-
-
-def _carried(node: Node) -> Iterator[tuple[Node, Node]]:
-    if isinstance(node.op, Loop):
-        yield from zip(node.op.states, node.op.nexts, strict=True)
-
-
-def _gains(
-    node: Node, wide: DType, found: Collection[Node], compared: Collection[Node]
-) -> Iterator[tuple[Node, int]]:
-    """What a node adds to the gain of those that it reads, or to its own."""
-    if node in found and isinstance(node.op, Elementwise | Reduce) and node.op != _CAST:
-        yield node, _work(*node.operands, node) * _is_long(max(node.operands, key=_size))
-    elif node in compared:
-        read = max((each for each in node.operands if each in found), key=_size)
-        yield node, _work(read) * _is_long(read)
-    if node in found:
-        others = (each for each in node.operands if each.dtype is wide and each not in found)
-        costs = [_work(each) for each in others if not isinstance(each.op, Constant)]
-        yield node, -_GAIN * sum(costs)
-    elif node not in compared:
-        yield from ((each, -_GAIN * _work(each)) for each in _read(node, found) if each in found)
-
-
-def _read(node: Node, found: Collection[Node]) -> Iterator[Node]:
-    """What a node reads in all its bits if it is there, again and again."""
-    if isinstance(node.op, Loop):
-        yield from (after for state, after in _carried(node) if state not in found)
-        yield from (stack.element for stack in node.op.stacks)
-    else:
-        yield from (*node.operands, *yielded(node))
-
-
-def _size(node: Node) -> int:
-    return node.size if node.is_static else _ASSUMED_SIZE
-
-
-def _work(*nodes: Node) -> int:
-    """The elements of the largest node, in all iterations."""
-    node = max(nodes, key=_size)
-    return 0 if node.is_single else _size(node) * _PER_ITERATION ** nodes[-1].home.depth
-
-
 @dataclass(frozen=True, eq=False, slots=True)
-class _Writer:
+class NarrowWriter:
     """The rules; `types` are those of values and of what comparisons read, `made` new values."""
 
     wide: DType
@@ -310,7 +250,7 @@ class _Writer:
     @property
     def rules(self) -> Mapping[type, Rule]:
         """The rules by operation."""
-        return {**dict.fromkeys(_OPS, self._value), Loop: self._loop}
+        return {**dict.fromkeys((*_OPS, Input), self._value), Loop: self._loop}
 
     def _value(self, rebuild: Rebuild, node: Node) -> Node:
         """A narrow value, cast for those that read all bits; others over operands as they are."""
@@ -319,6 +259,10 @@ class _Writer:
             return copied(rebuild, node)
         if node.dtype is not self.wide:
             return self._copied(rebuild, node, dtype)
+        if isinstance(node.op, Input):
+            whole = copied(rebuild, node)
+            self.made[node] = rebuild.builder.cast(whole, dtype)
+            return whole
         if (same := _same(node, self.ranges)) is not None:
             made = rebuild.builder.expand(self._operand(rebuild, same, dtype), rebuild.shape(node))
         elif node.op == _CAST:
@@ -330,7 +274,7 @@ class _Writer:
 
     def _copied(self, rebuild: Rebuild, node: Node, dtype: DType) -> Node:
         """The node over operands of a type."""
-        kept = {each: rebuild.nodes[each] for each in _operands(node)}
+        kept = {each: rebuild.nodes[each] for each in operands_of(node)}
         rebuild.nodes.update({each: self._operand(rebuild, each, dtype) for each in kept})
         made = copied(rebuild, node)
         rebuild.nodes.update(kept)
@@ -347,7 +291,9 @@ class _Writer:
     def _loop(self, rebuild: Rebuild, node: Node) -> Node:
         """A loop that carries narrow values; others are copied."""
         op = op_of(node, Loop)
-        if not any(state in self.types for state in op.states):
+        stacked = stacked_by(self.types)
+        numbers = [k for k in range(len(op.stacks)) if (node, len(op.states) + k) in stacked]
+        if not numbers and not any(state in self.types for state in op.states):
             return copied(rebuild, node)
         heads = op.heads
         body = rebuild.write_inside(op.body)
@@ -359,4 +305,7 @@ class _Writer:
                 first = node.operands[heads + number]
                 given[heads + number] = self._operand(rebuild, first, dtype)
         made = loop_with(rebuild, op, body, states, nexts)
-        return rebuild.builder.add(made, node.dtype, (), *given)
+        stacks = list(made.stacks)
+        for k in numbers:
+            stacks[k] = replace(stacks[k], element=self.made[op.stacks[k].element])
+        return rebuild.builder.add(replace(made, stacks=tuple(stacks)), node.dtype, (), *given)

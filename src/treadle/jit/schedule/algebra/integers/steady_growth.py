@@ -5,12 +5,14 @@
 Let F give the bounds of the next values for bounds B of the carried ones. If F(B) is within B
 widened by d, and bounds that are wider by k give results that are wider by at most k, the values
 after n iterations are within B widened by n * d. Sums with what no carried value is in, minima,
-maxima, choices and views have this property; sums of two carried values have not.
+maxima, choices and views have this property; sums of two carried values have not. A loop inside has
+it if its body has, and its trip count is not among what grows: it is one step after the other.
+Unless an operand is negated, lower bounds depend on lower bounds only, and each side has its own d.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from treadle.ir import DType
@@ -23,12 +25,13 @@ from treadle.jit.kernel.ir import (
     Node,
     Reduce,
     Reshape,
+    Result,
     ScanSlice,
     Scatter,
     Take,
     View,
 )
-from treadle.jit.kernel.traversal import reads_of, with_inside
+from treadle.jit.kernel.traversal import reads_of, with_inside, yielded
 from treadle.jit.schedule.algebra.integers.bounds import Range, bounds_of, is_within
 
 _MANY = 2
@@ -41,17 +44,20 @@ _CHOICES = frozenset(("abs", "cast", "max", "min", "neg", "where"))
 class SteadyGrowth:
     """The bounds of carried values at first, and the most by which an iteration widens them.
 
+    `step` is how far down and how far up; the same if the nodes turn numbers around (`turns`).
     `nodes` are all that grow with them, `ends` the bounds after all iterations.
     """
 
     first: Mapping[Node, Range]
-    step: int
+    step: Range
+    turns: bool
     nodes: Collection[Node]
     ends: Mapping[Node, Range]
 
     def holds(self, after: Mapping[Node, Range]) -> bool:
         """Whether the bounds after one iteration, from those at first, are within the step."""
-        return _step(self.first, after) <= self.step
+        down, up = _step(self.first, after, turns=self.turns)
+        return down <= self.step[0] and up <= self.step[1]
 
 
 def steady_growth(
@@ -63,12 +69,14 @@ def steady_growth(
     """
     growth = _steady(op, {each for each in found if not is_within(after[each], found[each])})
     first = {each: found[each] for each in op.states if growth.get(each)}
-    by = _step(first, after) * trips
-    ends = {each: (low - by, high + by) for each, (low, high) in first.items()}
+    turns = any(_turns(node, growth) for node, times in growth.items() if times)
+    step = _step(first, after, turns=turns)
+    down, up = (by * trips for by in step)
+    ends = {each: (low - down, high + up) for each, (low, high) in first.items()}
     if not first or not all(_fits(ends[each], each) for each in ends):
         return None
     nodes = {each for each, times in growth.items() if times}
-    return SteadyGrowth(first, _step(first, after), nodes, ends)
+    return SteadyGrowth(first, step, turns, nodes, ends)
 
 
 def _fits(values: Range, node: Node) -> bool:
@@ -76,10 +84,22 @@ def _fits(values: Range, node: Node) -> bool:
     return bounds is not None and is_within(values, bounds)
 
 
-def _step(first: Mapping[Node, Range], after: Mapping[Node, Range]) -> int:
-    """How far the bounds of a value reach beyond those at first, at most."""
+def _step(first: Mapping[Node, Range], after: Mapping[Node, Range], *, turns: bool) -> Range:
+    """How far the bounds of a value reach beyond those at first, at most: down, and up."""
     pairs = [(first[each], after[each]) for each in first]
-    return max((max(old[0] - new[0], new[1] - old[1], 0) for old, new in pairs), default=0)
+    down = max((max(old[0] - new[0], 0) for old, new in pairs), default=0)
+    up = max((max(new[1] - old[1], 0) for old, new in pairs), default=0)
+    return (max(down, up),) * 2 if turns else (down, up)
+
+
+def _turns(node: Node, growth: Mapping[Node, int]) -> bool:
+    """Whether a node is the lower, the more an operand that grows is above."""
+    match node.op:
+        case Elementwise(function="sub"):
+            return growth.get(node.operands[1], 0) > 0
+        case Elementwise(function="neg" | "abs"):
+            return True
+    return False
 
 
 def _steady(op: Loop, states: Collection[Node]) -> Mapping[Node, int]:
@@ -111,16 +131,47 @@ def _with_dependents(op: Loop, states: Collection[Node]) -> set[Node]:
 def _growth(op: Loop, states: Collection[Node]) -> Mapping[Node, int]:
     """By how many times that of the carried values the bounds of a node grow: 0, 1, or more."""
     found: dict[Node, int] = dict.fromkeys(states, 1)
-    for node in op.body.nodes:
-        if node not in found:
-            found[node] = _of_operands(node, [found.get(each, 0) for each in node.operands], found)
+    _write(op.body.nodes, found)
     return found
+
+
+def _write(nodes: Iterable[Node], found: dict[Node, int]) -> None:
+    for node in nodes:
+        if isinstance(node.op, Loop):
+            found[node] = _of_loop(node, node.op, found)
+        elif node not in found:
+            operands = [found.get(each, 0) for each in node.operands]
+            found[node] = _of_operands(node, operands, found)
+
+
+def _of_loop(node: Node, op: Loop, found: dict[Node, int]) -> int:
+    """The most that a result of a loop inside grows, and the growth of the nodes in it."""
+    if any(found.get(each, 0) for each in node.operands[: op.heads]):
+        return _MANY
+    growth = {
+        s: found.get(s0, 0) for s, s0 in zip(op.states, node.operands[op.heads :], strict=True)
+    }
+    while True:
+        inside = {**found, **growth}
+        _write(op.body.nodes, inside)
+        wider = {
+            s: max(inside[s], inside.get(n, 0)) for s, n in zip(op.states, op.nexts, strict=True)
+        }
+        if wider == growth:
+            break
+        growth = wider
+    found |= inside
+    return max((inside.get(each, 0) for each in (*op.states, *yielded(node))), default=0)
 
 
 def _of_operands(node: Node, operands: list[int], known: Mapping[Node, int]) -> int:
     match node.op:
         case CarriedArg():
             return 0
+        case Result(number=number) if isinstance(node.operands[0].op, Loop):
+            loop = node.operands[0].op
+            sources = (*loop.states, *(stack.element for stack in loop.stacks))
+            return known.get(sources[number], 0)
         case Elementwise(function=function) if function in _SUMS:
             return min(sum(operands), _MANY)
         case Elementwise(function="where"):

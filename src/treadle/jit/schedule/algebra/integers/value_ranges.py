@@ -26,6 +26,7 @@ from treadle.jit.kernel.ir import (
     Elementwise,
     Gather,
     InductionVar,
+    Input,
     Iota,
     Loop,
     Node,
@@ -66,9 +67,14 @@ class _TooLong(Exception):
     """The kernel has too many nodes."""
 
 
-def ranges_of(block: Block) -> Ranges | None:
-    """The range of each node of whole numbers in a block; None if there are too many nodes."""
-    found = _Analysis()
+def ranges_of(
+    block: Block, assumed: Ranges | None = None, most_iterations: int = _MOST_ITERATIONS
+) -> Ranges | None:
+    """The range of each node of whole numbers in a block; None if there are too many nodes.
+
+    `assumed` has the ranges of inputs; a loop of open extent runs `most_iterations` at most.
+    """
+    found = _Analysis(assumed or {}, most_iterations)
     try:
         found.write(block)
     except _TooLong:
@@ -141,6 +147,8 @@ FUNCTIONS: Mapping[str, Callable[..., Range | None]] = {
 class _Analysis:
     """The ranges so far; `_assumed` are those of carried values, `_ends` of results."""
 
+    inputs: Ranges
+    most_iterations: int
     known: dict[Node, Range] = field(default_factory=dict)
     _assumed: dict[Node, Range] = field(default_factory=dict)
     _ends: dict[tuple[Node, int], Range | None] = field(default_factory=dict)
@@ -174,6 +182,8 @@ class _Analysis:
                 is_read = 0 < array.size <= _MAX_CONSTANT
                 is_whole = is_read and (node.dtype not in _WHOLE or _are_whole(array))
                 return (int(array.min()), int(array.max())) if is_whole else None
+            case Input():
+                return self.inputs.get(node)
             case CarriedArg():
                 return self._assumed.get(node)
             case Result(number=number):
@@ -192,10 +202,14 @@ class _Analysis:
         """The range of iteration numbers: below the trip count of a loop that may end early."""
         loop = op_of(node, Loop)
         extent = loop.extent if loop.length is None else loop.length
-        if extent is not None or not loop.has_trip:
+        if extent is not None:
+            return self._below(extent, self.most_iterations)
+        if not loop.has_trip:
             return self._below(extent, _MOST_ITERATIONS)
         trips = self.known.get(node.operands[0])
-        return 0, _MOST_ITERATIONS if trips is None else max(trips[1] - 1, 0)
+        known = _MOST_ITERATIONS if trips is None else max(trips[1] - 1, 0)
+        is_assumed = self.most_iterations < _MOST_ITERATIONS
+        return 0, min(known, self.most_iterations - 1) if is_assumed else known
 
     def _below(self, extent: Number | None, most: int) -> Range:
         """The range of positions below an extent, which is not more than `most`."""
