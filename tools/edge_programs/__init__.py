@@ -31,6 +31,7 @@
     shifts      rows that move by numbers that the iterations compute
     masked      states that a number of iterations masks, and rows that are stacked and joined
     narrow      whole numbers of few and of many bits, at the borders of 8, 16, 32 and 64
+    expected    inputs of 64 bits below, at and above the bounds that code of 32 bits expects
     whole       floats that are whole numbers, counted, beside -0, NaN and large ones
 
 Numbers of float32 are whole and small, so that every order of sums gives the same bits; a quarter
@@ -53,6 +54,7 @@ from tools.edge_programs.arrays import arrays
 from tools.edge_programs.candidates import candidates
 from tools.edge_programs.clusters import clusters
 from tools.edge_programs.counters import counted, indexed, picked
+from tools.edge_programs.expected import expected
 from tools.edge_programs.exposing import exposed
 from tools.edge_programs.iterations import ended, maps, resized, windows
 from tools.edge_programs.lines import CONSTANTS, HEAD, Lines
@@ -82,6 +84,7 @@ FAMILIES: Mapping[str, Family] = {
     "shifts": shifts, "masked": masked, "apart": apart, "turned": turned,
     "clusters": clusters, "positions": positions, "arrays": arrays,
     "candidates": candidates, "sliding": sliding, "pairs": pairs,
+    "expected": expected,
 }  # fmt: skip
 _WORDS = {"int64": "int64", "bool": "bool", "float32": "float"}
 _OTHER_TYPES = {"double": np.float64, "int32": np.int32, "int64": np.int64}

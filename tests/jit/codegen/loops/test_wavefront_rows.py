@@ -115,3 +115,10 @@ def test_numbers_of_the_iteration_in_rows_in_memory(grids, rng):
         given = feed(rng, "float32", rows, 90)
         check(made, {"s": given["s"], "row0": given["row0"], "zero": np.array(0)})
     assert grids
+
+
+@pytest.mark.parametrize("columns", [2, 4, 8, 16, 17])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_rows_of_few_columns(dtype, columns, rng):
+    """Rows of up to 16 elements are in registers, which wavefronts do not read."""
+    check(text(dtype, columns, WARPING), *(feed(rng, dtype, rows, columns) for rows in (20, 3)))

@@ -144,7 +144,7 @@ def wavefront_of(facts: LoopFacts) -> Wavefront | str:
     initials = along.operands[inner.heads :]
     numbers = tuple(dict.fromkeys(_numbers(inner, initials, outer.body)))
     grid = Wavefront(facts.node, along, tuple(rows), inner.length, lanes, group, numbers, tables)
-    if inner.length < 2 * lanes:
+    if inner.length < 2 * lanes or any(facts.is_in_registers(row) for row in rows):
         return "the rows are short"
     return _obstacle(facts, grid) or grid
 
