@@ -51,7 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 SLOW = (
     "tests/benchmarks/test_openvino_load.py",
+    "tests/checks/test_hostile.py::test_two_thousand_mutated_models",
+    "tests/cli/test_streams.py::test_memory_that_is_short_is_told_in_a_line",
     "tests/comparing/test_inner_windows.py::test_a_model_agrees_with_itself[jit]",
+    "tests/delegate/crashes/test_contrib_nodes.py::test_some_changed_nodes_of_every_operator",
+    "tests/delegate/sizes/test_temporaries.py::test_the_bound_holds_what_onnxruntime_fills[Unique]",
     "tests/html_report/test_browser.py::test_ten_thousand",
     *(f"tests/jit/codegen/loops/test_wavefront_tables.py::"
       f"test_tables_behind_a_border_and_of_other_rows[{word}" for word in ("int64", "uint8")),
@@ -78,14 +82,17 @@ SLOW = (
 SAMPLED = (
     "tests/backend/",
     "tests/benchmarks/",
+    "tests/checks/",
     "tests/delegate/",
+    "tests/formats/",
     "tests/jit/",
+    "tests/ops/",
     "tests/parity/",
     "tests/passes/",
     "tests/session/test_dropped.py",
 )
-"""Where tests with many cases run a third of them: all with --slow, or if their file is named."""
-LEAST_CASES, SHARE = 8, 3
+"""Where tests with many cases run a quarter: all with --slow, or if their file is named."""
+LEAST_CASES, SHARE = 6, 4
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -122,7 +129,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _cases_left_out(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of tests with many that only `--slow` runs: two thirds, the same in every run."""
+    """The cases of tests with many that only `--slow` runs: three quarters, the same in every run."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.nodeid.startswith(SAMPLED):
