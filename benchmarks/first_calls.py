@@ -5,7 +5,8 @@
     background   the calling thread's processor time of load and first call of every recorded model,
                  with compile="background", beside onnxruntime's
     meanwhile    calls until the code is there: the 99th percentile of treadle's beside that of
-                 onnxruntime's, in turn with them
+                 onnxruntime's, in turn with them; the median of three above the target, since one
+                 call in a hundred of either waits for the interpreter's lock
 
 All without the disk cache, on one thread.
 
@@ -23,6 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -194,6 +196,9 @@ def _meanwhile(options: argparse.Namespace) -> bool:
     ]:
         try:
             ratio = _beside(name, model, feed)
+            if ratio > _MOST_BESIDE:
+                again = [_beside(name, model, feed) for _ in range(2)]
+                ratio = median([ratio, *again])
         except Exception:  # noqa: BLE001  what one of them refuses is compared elsewhere
             continue
         good = good and not ratio > _MOST_BESIDE

@@ -41,6 +41,7 @@
     loops that consume each other     one loop
     products no iteration waits for   behind a loop that stacks their rows
     long functions of numbers         loops of their own
+    whole numbers that may be small    in 32 bits, behind a guard
     elements of rows that are taken   elements of the matrix
     checks of indices                 before the loop, or none
 
