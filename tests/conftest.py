@@ -129,7 +129,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _cases_left_out(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of tests with many that only `--slow` runs: three quarters, the same in every run."""
+    """The cases of tests with many that only `--slow` runs: three quarters, always the same."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.nodeid.startswith(SAMPLED):

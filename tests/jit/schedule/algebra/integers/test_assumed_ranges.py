@@ -159,3 +159,46 @@ def test_the_table_of_all_rows_has_32_bits_until_it_is_there(
     assert made.kernel.narrowed > 10
     (rows,) = (node for node in made.kernel.main.nodes if isinstance(node.op, Loop))
     assert [stack.element.dtype for stack in op_of(rows, Loop).stacks] == [DType.INT32]
+
+
+COUNTED = """g (int64 n, int64[300] x) => (int64[300] z) {
+  yes = Constant <value = bool {1}> ()
+  one = Constant <value = int64 {1}> ()
+  million = Constant <value = int64 {1000000}> ()
+  k = COUNT
+  z = Loop (k, yes, x) <body = b (int64 i, bool on, int64[300] v) => (bool go, int64[300] w) {
+    go = Identity (on)
+    most = Max (v, million)
+    w = Add (most, million)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("count", ["Identity (n)", "Add (n, one)", "Max (n, one)"])
+def test_counts_of_iterations_bound_what_grows(count: str, rng: np.random.Generator) -> None:
+    """No more is expected of the count than a guard checks: 3,000 iterations need 33 bits."""
+    x = rng.integers(0, 2**30, 300)
+    made = kernels(
+        COUNTED.replace("COUNT", count), *({"n": np.array(n), "x": x} for n in (3, 3000))
+    )
+    assert [each.kernel.narrowed for each in made] == [0]
+
+
+def test_positions_below_an_input() -> None:
+    """Squares of the positions below 1,000 need 20 bits, below 100,000 more than 32."""
+    text = """g (int64 n) => (int64 z) {
+      yes = Constant <value = bool {1}> ()
+      zero = Constant <value = int64 {0}> ()
+      one = Constant <value = int64 {1}> ()
+      three = Constant <value = int64 {3}> ()
+      z = Loop (three, yes, zero) <body = b (int64 i, bool on, int64 v) => (bool go, int64 w) {
+        go = Identity (on)
+        places = Range (zero, n, one)
+        moved = Add (places, i)
+        squares = Mul (moved, moved)
+        most = ReduceMax <keepdims = 0> (squares)
+        w = Max (most, v)
+      }>
+    }"""
+    feeds = [{"n": np.array(n)} for n in (1000, 100_000, 1000, 99_999, 2)]
+    assert kernels(text, *feeds)

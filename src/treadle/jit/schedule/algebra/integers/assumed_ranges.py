@@ -27,7 +27,7 @@ from treadle.jit.kernel.ir import (
 )
 from treadle.jit.kernel.rebuild import Rebuild, Rule
 from treadle.jit.kernel.rewrite import rewritten_once
-from treadle.jit.kernel.traversal import all_nodes, yielded
+from treadle.jit.kernel.traversal import all_nodes, reads_of
 from treadle.jit.schedule.algebra.integers.bounds import Range
 from treadle.jit.schedule.algebra.integers.narrowing import (
     NarrowWriter,
@@ -37,7 +37,7 @@ from treadle.jit.schedule.algebra.integers.narrowing import (
 from treadle.jit.schedule.algebra.integers.value_ranges import ranges_of
 
 _ELEMENTS, _NUMBERS, _MOST_ITERATIONS = (1 - 2**30, 2**30 - 1), (0, 1023), 2**18
-"""The ranges of elements of arrays and of single numbers, which are costs and counts.
+"""The ranges of elements of arrays and of single numbers, which are costs, and the most iterations.
 
 What grows by a number in each iteration has 32 bits then.
 """
@@ -52,7 +52,8 @@ def with_assumed_ranges(kernel: Kernel, *, may_assume: bool) -> Kernel:
     if not may_assume or kernel.counts_loops or not has_long_numbers(kernel, wide):
         return kernel
     nodes = all_nodes(kernel.main)
-    inputs = {node for node in nodes if isinstance(node.op, Input) and node.dtype is wide}
+    counts = {n.operands[0] for n in nodes if isinstance(n.op, Loop) and n.op.has_trip}
+    inputs = {node for node in nodes if isinstance(node.op, Input) and node.dtype is wide} - counts
     arrays = {node for node in inputs if not node.is_single}
     expected = {node: _range(node) for node in inputs}
     ranges = ranges_of(kernel.main, expected, _MOST_ITERATIONS)
@@ -71,7 +72,7 @@ def _range(node: Node) -> Range:
 
 
 def _sources(found: Iterable[Node], nodes: Iterable[Node]) -> set[Node]:
-    """All that some nodes of a kernel are computed from, but for trip counts, and the nodes."""
+    """All that some nodes of a kernel are computed from, and the nodes."""
     loops = {node.op.body: node for node in nodes if isinstance(node.op, Loop)}
     sources, left = set[Node](), list(found)
     while left:
@@ -79,8 +80,7 @@ def _sources(found: Iterable[Node], nodes: Iterable[Node]) -> set[Node]:
         if node in sources:
             continue
         sources.add(node)
-        is_trip_count = isinstance(node.op, Loop) and node.op.has_trip
-        left += (*node.operands[is_trip_count:], *yielded(node))
+        left += reads_of([node])
         if isinstance(node.op, CarriedArg | InductionVar):
             left.append(loops[node.home])
     return sources
