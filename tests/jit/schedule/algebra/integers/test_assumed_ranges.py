@@ -202,3 +202,17 @@ def test_positions_below_an_input() -> None:
     }"""
     feeds = [{"n": np.array(n)} for n in (1000, 100_000, 1000, 99_999, 2)]
     assert kernels(text, *feeds)
+
+
+@pytest.mark.parametrize(
+    "reader",
+    ["Gather (d, q)", "GatherElements (d, q)", "ScatterElements (d, q, d)", "Add (q, q)"],
+)
+def test_a_narrow_value_that_becomes_an_index(reader: str, rng: np.random.Generator) -> None:
+    """What is carried has 32 bits, and its last value is cast for those that read it as indices."""
+    text = ARRAYS.replace("int64[300] y) =>", "int64[300] y, int64[300] d) =>")
+    text = text.replace("z = Loop", "q = Loop") + "#"
+    text = text.replace("}>\n}#", f"}}>\n  z = {reader}\n}}")
+    x, y, d = (rng.integers(0, 200, 300) for _ in range(3))
+    (made,) = kernels(text, {"n": np.array(7), "x": rng.permutation(x), "y": y, "d": d})
+    assert made.kernel.narrowed

@@ -254,7 +254,7 @@ class NarrowWriter:
 
     def _value(self, rebuild: Rebuild, node: Node) -> Node:
         """A narrow value, cast for those that read all bits; others over operands as they are."""
-        dtype = self.types.get(node)
+        dtype = self.types.get(node) or self._of_state(node)
         if dtype is None:
             return copied(rebuild, node)
         if node.dtype is not self.wide:
@@ -271,6 +271,13 @@ class NarrowWriter:
             made = self._copied(rebuild, replace(node, dtype=dtype), dtype)
         self.made[node] = made
         return rebuild.builder.cast(made, self.wide)
+
+    def _of_state(self, node: Node) -> DType | None:
+        """The type of a result that is the last value of a narrow carried one, and an index."""
+        if not isinstance(node.op, Result) or not isinstance(node.operands[0].op, Loop):
+            return None
+        states = node.operands[0].op.states
+        return self.types.get(states[node.op.number]) if node.op.number < len(states) else None
 
     def _copied(self, rebuild: Rebuild, node: Node, dtype: DType) -> Node:
         """The node over operands of a type."""
