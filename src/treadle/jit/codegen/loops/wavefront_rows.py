@@ -1,7 +1,7 @@
 """The rows of a wavefront that are in work, while their cells are computed by antidiagonals.
 
-What rows carry and read is in memory, an element for each row; a vector has a lane for each of some
-rows, and reads what the rows before its own have stored one element lower:
+The values that rows carry and read are in memory, an element for each row. A vector has a lane for
+each of some rows; it reads the values of the rows above its own one element lower:
 
     cell of row r = now[r]     left = last[r]           item of the column = items[r]
                                above = last[r - 1]      above before = before[r - 1]
@@ -28,7 +28,7 @@ from treadle.jit.schedule.loops.wavefront import Wavefront
 
 
 class _Turns(NamedTuple):
-    """What belongs to the step before the last, to the last step, and to this one."""
+    """A value for each of three steps: the step before the last, the last step, and this one."""
 
     before: Any
     last: Any
@@ -47,8 +47,8 @@ class WavefrontRows(LaneValues):
     an element in each step. `states` is the memory of what the inner loop carries besides; some of
     it is the last cell (`of_cells`), or that of the row above before (`of_rows_above`).
 
-    A processor waits where a vector has an element that was stored just now. So what the first row
-    reads is stored a step ahead, and the row that begins is in the vector that comes last.
+    A processor waits where a vector has an element that was stored just now. The elements for the
+    first row are therefore stored a step ahead, and the row that begins is in the last vector.
     """
 
     grid: Wavefront
@@ -98,7 +98,7 @@ class WavefrontRows(LaneValues):
         return memory
 
     def _find_states_in_cells(self) -> None:
-        """Find out what is carried along the row that is a cell, or a cell of the row above."""
+        """Find the carried values that are the last cell, or the last cell of the row above."""
         grid = self.grid
         cells = {grid.element(row): row for row in grid.carried}
         for state, after in zip(grid.inner.states, grid.inner.nexts, strict=True):
@@ -157,7 +157,7 @@ class WavefrontRows(LaneValues):
             access.store(*self._kept(state, row), value)
 
     def _store_next_items(self) -> None:
-        """Store what the first row reads in the next step."""
+        """Store the elements that the first row reads in the next step."""
         w, access = self.context.builder, self.context.access
         column = _least(w, w.add(self.step, 1), self.grid.width - 1)
         above = Flat(w.add(self.places.now, -1))

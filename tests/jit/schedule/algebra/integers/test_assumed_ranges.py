@@ -184,24 +184,50 @@ def test_counts_of_iterations_bound_what_grows(count: str, rng: np.random.Genera
     assert [each.kernel.narrowed for each in made] == [0]
 
 
-def test_positions_below_an_input() -> None:
-    """Squares of the positions below 1,000 need 20 bits, below 100,000 more than 32."""
-    text = """g (int64 n) => (int64 z) {
-      yes = Constant <value = bool {1}> ()
-      zero = Constant <value = int64 {0}> ()
-      one = Constant <value = int64 {1}> ()
-      three = Constant <value = int64 {3}> ()
-      z = Loop (three, yes, zero) <body = b (int64 i, bool on, int64 v) => (bool go, int64 w) {
-        go = Identity (on)
-        places = Range (zero, n, one)
-        moved = Add (places, i)
-        squares = Mul (moved, moved)
-        most = ReduceMax <keepdims = 0> (squares)
-        w = Max (most, v)
-      }>
-    }"""
-    feeds = [{"n": np.array(n)} for n in (1000, 100_000, 1000, 99_999, 2)]
-    assert kernels(text, *feeds)
+SUM_BY_ITEMS = """g (int64 n, int64[300] y, int64[300] x) => (int64[300] q) {
+  zero = Constant <value = int64 {0}> ()
+  one = Constant <value = int64 {1}> ()
+  million = Constant <value = int64 {1000000}> ()
+  items = Range (zero, n, one)
+  q = Scan <num_scan_inputs = 1, body = b (int64[300] v, int64 i) => (int64[300] w) {
+    more = Add (v, million)
+    most = Max (more, y)
+    least = Max (most, x)
+    w = Min (least, more)
+  }> (y, items)
+}"""
+POSITIONS = """g (int64 n, int64[300] y) => (int64[2, K] z, int64[300] q) {
+  yes = Constant <value = bool {1}> ()
+  two = Constant <value = int64 {2}> ()
+  zero = Constant <value = int64 {0}> ()
+  one = Constant <value = int64 {1}> ()
+  million = Constant <value = int64 {1000000}> ()
+  billion = Constant <value = int64 {1000000000}> ()
+  places = Range (zero, n, one)
+  rest = Mod (places, billion)
+  q, z = Loop (two, yes, y) <body = b (int64 i, bool on, int64[300] v)
+    => (bool go, int64[300] w, int64[K] o) {
+    go = Identity (on)
+    w = Max (v, i)
+    far = Mul (rest, million)
+    m1 = Max (far, i)
+    m2 = Add (far, i)
+    m3 = Max (m1, m2)
+    m4 = Min (m3, far)
+    m5 = Max (m4, m3)
+    o = Max (m5, m1)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("text", [SUM_BY_ITEMS, POSITIONS])
+def test_extents_that_an_input_tells_are_guarded(text: str) -> None:
+    """The extent is open once it has changed a few times; then 5,000 needs more than 32 bits."""
+    feeds = [{"n": np.array(n), "y": np.arange(300)} for n in (500, 501, 502, 503, 504, 5000)]
+    if text is SUM_BY_ITEMS:
+        feeds = [{**feed, "x": np.arange(300)} for feed in feeds]
+    kernels(text, *feeds)
+    assert any(made.kernel.narrowed and made.kernel.assumes for made in kernels(text, *feeds[:-1]))
 
 
 @pytest.mark.parametrize(

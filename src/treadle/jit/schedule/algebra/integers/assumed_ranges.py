@@ -39,7 +39,7 @@ from treadle.jit.schedule.algebra.integers.value_ranges import ranges_of
 _ELEMENTS, _NUMBERS, _MOST_ITERATIONS = (1 - 2**30, 2**30 - 1), (0, 1023), 2**18
 """The ranges of elements of arrays and of single numbers, which are costs, and the most iterations.
 
-What grows by a number in each iteration has 32 bits then.
+A value that grows by such a number in each iteration has 32 bits then.
 """
 
 

@@ -166,7 +166,7 @@ def _same(node: Node, ranges: Ranges) -> Node | None:
 class _Fits:
     """Which nodes can be computed in fewer bits; `carried` has what a loop carries on.
 
-    Single numbers are, in the bodies of `grids`; so are `inputs`.
+    Single numbers are candidates in the bodies of `grids`, arrays of `inputs` everywhere.
     """
 
     wide: DType
