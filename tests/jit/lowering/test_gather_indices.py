@@ -20,8 +20,19 @@ MODELS = {
         two = Unsqueeze (y, zero)
         part = Gather <axis = 1> (two, at)
         y1 = Squeeze (part, zero)""",
+    "take in two rows": """
+        two = Concat <axis = 1> (column, column)
+        rows = Transpose (two)
+        part = Gather <axis = 1> (rows, at)
+        y1 = ReduceMax <keepdims = 0> (part, zero)""",
+    "take of columns of two": """
+        two = Concat <axis = 1> (column, column)
+        twice = Unsqueeze (two, zero)
+        once = Mul (twice, factors)
+        part = Gather <axis = 1> (once, at)
+        most = ReduceMax <keepdims = 0> (part, ends)
+        y1 = Identity (most)""",
     "gather": """
-        one = Constant <value = int64[1] {1}> ()
         pairs = Unsqueeze (at, one)
         y1 = GatherND (y, pairs)""",
     "gather of elements": "y1 = GatherElements (y, at)",
@@ -31,9 +42,13 @@ MODELS = {
 def text(body: str, count: int | str) -> str:
     return f"""g (int64 n, float[{count}] x, int64[{count}] at) => (float[{count}] z) {{
       zero = Constant <value = int64[1] {{0}}> ()
+      one = Constant <value = int64[1] {{1}}> ()
+      ends = Constant <value = int64[2] {{0, 2}}> ()
+      factors = Constant <value = float[3, 1, 1] {{1, 1, 1}}> ()
       z = Loop (n, , x) <body = f (int64 i, bool go, float[{count}] y) =>
         (bool on, float[{count}] y1) {{
         on = Identity (go)
+        column = Unsqueeze (y, one)
         {body}
       }}>
     }}"""

@@ -55,6 +55,60 @@ def test_moves_of_large_constants_join(
     np.testing.assert_allclose(found[0], wanted[0], 1e-4, 1e-5)
 
 
+JOINED = """<ir_version: 8, opset_import: ["" : 18]>
+g (int64 n, float[{wide}, {wide}] x) => (float[{wide}, {wide}] y) {{
+  axis = Constant <value = int64[1] {{0}}> ()
+  zero = Constant <value = int64 {{0}}> ()
+  one = Constant <value = int64 {{1}}> ()
+  row = Unsqueeze (x, axis)
+  states = Concat <axis = 0> (row, row)
+  last = Loop (n, , states) <body = b (int64 i, bool go, float[2, {wide}, {wide}] s)
+    => (bool on, float[2, {wide}, {wide}] t) {{
+    on = Identity (go)
+    p = Gather <axis = 0> (s, zero)
+    q = Gather <axis = 0> (s, one)
+    pq = Add (p, q)
+    above = Unsqueeze (q, axis)
+    below = Unsqueeze (pq, axis)
+    t = Concat <axis = 0> (above, below)
+  }}>
+  y = Gather <axis = 0> (last, one)
+}}"""
+
+
+def test_states_joined_outside_a_loop_join_it_at_any_size(rng: np.random.Generator) -> None:
+    """The loop takes them apart, so that none is copied."""
+    text = JOINED.format(wide=600)
+    session = InferenceSession(text)
+    assert len(session.plan.main.regions) == 1
+    feed = {"n": np.array(4), "x": rng.integers(0, 9, (600, 600)).astype(np.float32)}
+    for _ in range(2):
+        np.testing.assert_array_equal(session.run(None, feed)[0], feed["x"] * 8)
+
+
+LOOKUP = """<ir_version: 8, opset_import: ["" : 18]>
+g (int64 n, int64 token) => (float[64] y) {
+  start = Gather <axis = 0> (table, token)
+  y = Loop (n, , start) <body = b (int64 i, bool go, float[64] s) => (bool on, float[64] t) {
+    on = Identity (go)
+    t = Add (s, s)
+  }>
+}"""
+
+
+@pytest.mark.parametrize(("rows", "regions"), [(100, 1), (4000, 2)])
+def test_large_tables_are_no_part_of_a_kernel(
+    rows: int, regions: int, rng: np.random.Generator
+) -> None:
+    made = onnx.parser.parse_model(LOOKUP)
+    table = rng.random((rows, 64), np.float32)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(table, "table"))
+    session = InferenceSession(made.SerializeToString())
+    assert len(session.plan.main.regions) == regions
+    found = session.run(None, {"n": np.array(2), "token": np.array(7)})
+    np.testing.assert_array_equal(found[0], table[7] * 4)
+
+
 @pytest.mark.parametrize(("most", "count"), [(2**26, 1), (1000, 0)])
 def test_kernels_of_large_constants_have_no_record(
     most: int, count: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, tmp_path

@@ -48,12 +48,17 @@ def emit_take(context: CodegenContext, node: Node) -> None:
     if t.order.is_read_in_place(node):
         t.buffers[node] = _row(context, node)
         return
-    buffer = allocate(context, node)
-    with context.builder.nest(t.shape(indices)) as at, t.scope():
-        item = _checked(context, op, indices, at, given[axis])
-        with context.builder.nest((*given[:axis], *given[axis + 1 :])) as rest, t.scope():
-            value = t.read(data, (*rest[:axis], item, *rest[axis:]))
-            t.store(buffer, (*rest[:axis], *at, *rest[axis:]), value)
+    buffer, leading = allocate(context, node), given[:axis]
+    is_ahead = any(extent != 1 for extent in leading)
+    if is_ahead:
+        _check_all(context, op, indices, given[axis])
+    place = _wrapped if is_ahead else _checked
+    with context.builder.nest(leading) as first, t.scope():
+        with context.builder.nest(t.shape(indices)) as at, t.scope():
+            item = place(context, op, indices, at, given[axis])
+            with context.builder.nest(given[axis + 1 :]) as rest, t.scope():
+                value = t.read(data, (*first, item, *rest))
+                t.store(buffer, (*first, *at, *rest), value)
     t.buffers[node] = buffer
 
 
@@ -184,6 +189,29 @@ def _checked(
         b.store(wrapped, index)
         fail_if(context, b.icmp_unsigned(">=", wrapped, w.index(extent)), OUT_OF_RANGE)
     return b.load(index, typ=I64)
+
+
+def _check_all(context: CodegenContext, op: Take, indices: Node, extent: Index) -> None:
+    """End the kernel if an index is out of range: once, where many rows are read at the same."""
+    if op.is_in_range or _is_within(indices, extent):
+        return
+    w, b = context.builder, context.builder.builder
+    with w.nest(context.access.shape(indices)) as at, context.access.scope():
+        found = _number(context, indices, at)
+        shifted = b.add(found, w.index(extent))
+        is_wrong = b.icmp_unsigned(">=", shifted, b.add(w.index(extent), w.index(extent)))
+        fail_if(context, is_wrong, OUT_OF_RANGE)
+
+
+def _wrapped(
+    context: CodegenContext, op: Take, indices: Node, at: Sequence[Index], extent: Index
+) -> Any:
+    """An index that has been checked; a negative one counts from the end, without a branch."""
+    w, b, found = context.builder, context.builder.builder, _number(context, indices, at)
+    if op.is_in_range:
+        return found
+    below = b.icmp_signed("<", found, w.index(0))
+    return b.select(below, b.add(found, w.index(extent)), found)
 
 
 def _number(context: CodegenContext, indices: Node, at: Sequence[Index]) -> Any:
