@@ -79,6 +79,14 @@ def test_wavefronts_of_all_cells_and_dtypes(dtype, cell, grids, rng):
     assert grids
 
 
+@pytest.mark.parametrize("columns", [17, 24, 31, 63, 127])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
+def test_rows_shorter_than_two_vectors_take_fewer_lanes(dtype, columns, grids, rng):
+    cell = WARPING if dtype == "float32" else LEVENSHTEIN
+    check(text(dtype, columns, cell), *(feed(rng, dtype, rows, columns) for rows in (1, 9, 40)))
+    assert [2 * grid.lanes <= columns for grid in grids] == [True]
+
+
 @pytest.mark.parametrize(
     ("cell", "after"),
     [

@@ -53,12 +53,12 @@ def emit_take(context: CodegenContext, node: Node) -> None:
     if is_ahead:
         _check_all(context, op, indices, given[axis])
     place = _wrapped if is_ahead else _checked
-    with context.builder.nest(leading) as first, t.scope():
-        with context.builder.nest(t.shape(indices)) as at, t.scope():
-            item = place(context, op, indices, at, given[axis])
-            with context.builder.nest(given[axis + 1 :]) as rest, t.scope():
-                value = t.read(data, (*first, item, *rest))
-                t.store(buffer, (*first, *at, *rest), value)
+    nest = context.builder.nest
+    with nest(leading) as first, t.scope(), nest(t.shape(indices)) as at, t.scope():
+        item = place(context, op, indices, at, given[axis])
+        with nest(given[axis + 1 :]) as rest, t.scope():
+            value = t.read(data, (*first, item, *rest))
+            t.store(buffer, (*first, *at, *rest), value)
     t.buffers[node] = buffer
 
 

@@ -43,6 +43,8 @@ from treadle.jit.schedule.loops.facts import LoopFacts, has_lanes
 
 _GROUP_BYTES, _LEAST_ROWS = 2048, 8
 """The bytes of a value of all rows in work; fewer rows take as long one after the other."""
+_LEAST_LANES = 8
+"""A vector has at most half as many lanes as a row has elements, but no fewer than these."""
 _LEAST_STEPS = 256
 """After that number of steps at least, items of arrays that are still needed are moved."""
 _ROW_OPS = InductionVar | ScanSlice | Elementwise | Reshape | CarriedArg | View
@@ -212,8 +214,11 @@ def _table(stack: Stack, along: Node) -> Table | None:
 
 def _lanes(outer: Loop, inner: Loop, target: Target) -> tuple[int, int]:
     """The rows in a vector, and those in work at once."""
+    assert isinstance(inner.length, int)
     size = max(stack.element.dtype.numpy.itemsize for stack in inner.stacks)
     lanes, rows = target.vector_bytes // size, _GROUP_BYTES // size
+    while 2 * lanes > inner.length and lanes > _LEAST_LANES:
+        lanes //= 2
     if isinstance(outer.extent, int):
         rows = min(rows, -(-outer.extent // lanes) * lanes)
     return lanes, rows
