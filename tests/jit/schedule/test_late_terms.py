@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.jit.native import HEAD, check
-from treadle import InferenceSession
+from treadle import InferenceSession, SessionOptions
 from treadle.jit.kernel.target import Target
 from treadle.jit.schedule.schedule import schedule_kernel
 from treadle.jit.schedule.schedule_text import show_schedule
@@ -95,3 +95,27 @@ def test_a_register_of_parts_of_open_extents(rng: np.random.Generator) -> None:
     for feed in feeds:
         for found, wanted in zip(session.run(None, feed), interp.run(None, feed), strict=True):
             np.testing.assert_allclose(found, wanted, 1e-5, 1e-6)
+
+
+def test_a_product_of_operands_whose_batch_is_open(rng: np.random.Generator) -> None:
+    """The product's own shape is declared, those of its operands' batch axes are not."""
+    source = """g (float[A,B,1,4] k, float[C,2,1,3] v, float[2,3,4] s) => (float[2,3,4] o) {
+      o = Scan <num_scan_inputs = 2, body = b (float[2,3,4] m, float[2,1,4] ki, float[2,1,3] vi)
+        => (float[2,3,4] next) {
+        across = Transpose <perm = [0, 2, 1]> (m)
+        read = MatMul (ki, across)
+        gap = Sub (vi, read)
+        column = Transpose <perm = [0, 2, 1]> (gap)
+        outer = MatMul (column, ki)
+        next = Sub (outer, m)
+      }> (s, k, v)
+    }"""
+    feed = {
+        "k": rng.uniform(-1, 1, (5, 2, 1, 4)).astype(np.float32),
+        "v": rng.uniform(-1, 1, (5, 2, 1, 3)).astype(np.float32),
+        "s": rng.uniform(-1, 1, (2, 3, 4)).astype(np.float32),
+    }
+    eager = SessionOptions(compile="eager")
+    found = InferenceSession(HEAD + source, eager, engines=("jit", "interp")).run(None, feed)
+    wanted = InferenceSession(HEAD + source, engines=("interp",)).run(None, feed)
+    np.testing.assert_allclose(found[0], wanted[0], 1e-5, 1e-6)

@@ -32,7 +32,7 @@ def late_terms(node: Node, loops: Mapping[Block, Node]) -> tuple[int, ...]:
     if around is None or not isinstance(node.op, MatMul):
         return ()
     left, right = node.operands
-    inner, found = static_shape(left)[-1], set[int]()
+    inner, found = left.shape[-1], set[int]()
     for operand, axis in ((left, -1), (right, -2)):
         late = _late(operand, op_of(around, Loop))
         if late is not None:
