@@ -44,6 +44,12 @@ def ran(folder: Path | str, text: str = LOOP):
     return made, found
 
 
+@pytest.fixture(autouse=True, scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The functions that kernels call have a file of their own, made once a process."""
+    ran(tmp_path_factory.mktemp("libraries"))
+
+
 def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.kernel")) if folder.exists() else []
 

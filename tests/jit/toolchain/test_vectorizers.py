@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from tests.jit.kernel_text import kernel_of, run_kernel
+from tests.jit.native import check
 from treadle.jit.codegen.ops.transpose import transposed
 from treadle.jit.runtime.compilation import generate_code
+from treadle.jit.toolchain import llvm
 
 COUNT = """kernel
   %n: int64[] = input 0
@@ -82,3 +84,59 @@ def test_tiles_are_transposed_by_shuffles_of_pairs(count: int, size: int) -> Non
     )
     rows: Sequence[Any] = [[(row, column) for column in range(count)] for row in range(count)]
     assert transposed(context, rows, size) == [list(column) for column in zip(*rows, strict=True)]
+
+
+SHIFTED_ROW = """g (int64 n, double[16,8] s) => (double[16,8] o, double[T] e) {
+  zero = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  minus = Constant <value = int64[1] {-1}> ()
+  rows = Constant <value = int64[1] {16}> ()
+  two = Constant <value = int64 {2}> ()
+  o, e = Loop (n, "", s) <body = f (int64 i, bool go, double[16,8] a)
+    => (bool on, double[16,8] next, double most) {
+    on = Identity (go)
+    i1 = Unsqueeze (i, zero)
+    at = Mod (i1, rows)
+    place = Unsqueeze (at, zero)
+    row = Gather (a, at)
+    first = Slice (row, zero, one, one)
+    rest = Slice (row, zero, minus, one)
+    shifted = Concat <axis = 1> (first, rest)
+    size = Abs (shifted)
+    most = ReduceMax <keepdims = 0> (size)
+    odd = Mod (i, two)
+    is_odd = Cast <to = 9> (odd)
+    next = If (is_odd) <then_branch = t () => (double[16,8] put) {
+      put = ScatterND (a, place, size)
+    }, else_branch = u () => (double[16,8] less) {
+      less = Sub (a, row)
+    }>
+  }>
+}"""
+
+
+def test_kernels_that_the_slp_vectorizer_makes_invalid_do_without_it(
+    rng: np.random.Generator,
+) -> None:
+    """Generating code from what LLVM 22 makes of this one ends the process."""
+    s = rng.uniform(-1, 1, (16, 8))
+    check(SHIFTED_ROW, *({"n": np.array(n), "s": s} for n in (0, 1, 5, 20)))
+
+
+def test_the_slp_vectorizer_is_left_out_where_its_result_is_invalid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used = []
+    original = llvm.optimize
+
+    def optimize(module: Any, target: Any, *, vectorizers: Sequence[str]) -> None:
+        used.append(tuple(vectorizers))
+        original(module, target, vectorizers=vectorizers)
+
+    source = COUNT.format(dtype="float32", shape="4")
+    source = source.replace("%n: int64[] = input 0", "%n: int64[n0] = input 0")
+    text = generate_code(kernel_of(source.replace("length %n", "length n0")), ()).text
+    monkeypatch.setattr(llvm, "optimize", optimize)
+    monkeypatch.setattr(llvm, "_is_valid", lambda _: False)
+    assert llvm.optimized_ir(text)
+    assert used == [("loop", "slp"), ("loop",)]

@@ -154,6 +154,32 @@ def optimize(module: Any, target: Any, *, vectorizers: Sequence[str] = VECTORIZE
             _inline(module, late, builder)
 
 
+@contextmanager
+def _optimized(text: str, target: Any, vectorizers: Sequence[str]) -> Iterator[Any]:
+    """A module after LLVM's passes, without the SLP vectorizer where its result is invalid.
+
+    LLVM 22's may put a shuffle before the load that it reads, as where a row is shifted, reduced
+    and read by a loop (the fault of llvm-project#128770). Generating code from such a module ends
+    the process.
+    """
+    with parsed(text) as module:
+        optimize(module, target, vectorizers=vectorizers)
+        if "slp" not in vectorizers or _is_valid(module):
+            yield module
+            return
+    with parsed(text) as module:
+        optimize(module, target, vectorizers=[each for each in vectorizers if each != "slp"])
+        yield module
+
+
+def _is_valid(module: Any) -> bool:
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _inline(module: Any, names: Sequence[str], builder: Any) -> None:
     """Inline functions of these names, and drop them."""
     if not names:
@@ -185,11 +211,11 @@ def object_code(
     text: str, *, vectorizers: Sequence[str] = VECTORIZERS, target: Target | None = None
 ) -> bytes:
     """Compile a module to an object file; for this machine unless a target is given."""
-    with _lock, parsed(text) as module:
+    with _lock:
         machine = _machine(target or host_target())
-        optimize(module, machine, vectorizers=vectorizers)
-        made: bytes = machine.emit_object(module)
-        return made
+        with _optimized(text, machine, vectorizers) as module:
+            made: bytes = machine.emit_object(module)
+            return made
 
 
 @uninterruptible
@@ -208,8 +234,7 @@ def optimized_ir(
     text: str, *, vectorizers: Sequence[str] = VECTORIZERS, target: Target | None = None
 ) -> str:
     """The text of the module after LLVM's passes; for this machine unless a target is given."""
-    with _lock, parsed(text) as module:
-        optimize(module, _machine(target or host_target()), vectorizers=vectorizers)
+    with _lock, _optimized(text, _machine(target or host_target()), vectorizers) as module:
         return str(module)
 
 
